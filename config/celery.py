@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from celery import Celery, bootsteps
+from celery import Celery, bootsteps, platforms
 from celery.signals import (
     beat_init,
     celeryd_init,
@@ -59,6 +59,12 @@ def remember_worker(**_: Any) -> None:
     """Store the worker's process ID before the pool is forked."""
     global _worker_pid
     _worker_pid = os.getpid()
+
+
+@celeryd_init.connect
+def keep_death_signal(**_: Any) -> None:
+    """Leave the death signal to `die_with_worker`: Celery's request parses C, 35 ms in each process."""
+    platforms.set_pdeathsig = lambda _: None  # type: ignore[attr-defined]  # not in its types
 
 
 @worker_shutting_down.connect

@@ -18,6 +18,7 @@ from config.environment import Environment
 from config.services.errors import ServiceError
 from config.services.lease import ROOT, Installation, Lease, embedded_services
 from config.supervisor import (
+    KERNELS,
     Interrupted,
     Program,
     Supervisor,
@@ -63,6 +64,7 @@ def serve(host: str, port: int, *, demo: bool) -> None:
         set_up(environment, *([] if demo else ["--no-demo"]), meanwhile=["config.wsgi", "config.gunicorn"])
         with Supervisor(installation, environment) as supervisor:
             supervisor.start(_web(installation.var, listener))
+            load(environment, *KERNELS)  # shared by all processes of the worker
             supervisor.ensure_worker()
             supervisor.start(background_worker(installation.var))
             _await_answer(listener, installation.var)

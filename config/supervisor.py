@@ -68,6 +68,9 @@ def _addresses(installation: Installation, state: State) -> dict[str, str]:
 
 WORKER = ("celery.apps.worker", "celery.apps.beat", "workers.tasks", "dashboard.background.tasks")
 
+KERNELS = ("analysis.capture.join",)
+"""The decoder with numba, 55 MB. A single run loads it after its first program."""
+
 _loaded: dict[str, str] = {}
 """Environment in which this process imported the application."""
 

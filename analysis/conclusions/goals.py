@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from math import ceil, expm1, sqrt
 from typing import Any, Final, Literal
 
-from scipy import special  # stdtrit is t.ppf without its checks
+import scipy  # special is loaded when first used; stdtrit is t.ppf without its checks
 
 from analysis.conclusions.answer import Answer
 from analysis.conclusions.answering import answer, experiment_intervals
@@ -142,7 +142,7 @@ def _needed(grid: Grid, i: int, precision: float, at_most: int) -> int:
     if scatter is None:
         return n + 2
     for count in range(n + 1, at_most):
-        width = float(special.stdtrit(scatter.freedom + count - n, (1 + VALUE_LEVEL) / 2)) * scatter.sd
+        width = float(scipy.special.stdtrit(scatter.freedom + count - n, (1 + VALUE_LEVEL) / 2)) * scatter.sd
         if expm1(width / sqrt(weight_of_median(count))) <= precision:
             return count
     return at_most

@@ -8,7 +8,7 @@ from math import exp, hypot, log
 from typing import Final
 
 import numpy as np
-from scipy import special  # stdtrit is t.ppf without its checks
+import scipy  # special is loaded when first used; stdtrit is t.ppf without its checks
 
 _LEAST_CHANGE: Final = 0.1
 """Smaller changes are not measurable in the scatter of the trials."""
@@ -69,7 +69,7 @@ def make_prediction(
     error_here = hypot(log(replayed.here_s / replayed.window_s), calibration_scatter)
     error = max(error_here, _error_of_changes(replayed, here))
     spread = hypot(trial, _change(here, value) * error)
-    reach = float(special.stdtrit(free, (1 + level) / 2)) * spread
+    reach = float(scipy.special.stdtrit(free, (1 + level) / 2)) * spread
     return PredictedTime(value, value * exp(-reach), value * exp(reach), error)
 
 

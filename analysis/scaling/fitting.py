@@ -14,8 +14,7 @@ from itertools import combinations
 from typing import Any, Final, Literal
 
 import numpy as np
-import scipy  # scipy.optimize is loaded when it is first used
-from scipy import special  # fdtrc is f.sf without its checks
+import scipy  # optimize and special are loaded when first used; fdtrc is f.sf without its checks
 
 from analysis.scaling.study import Study
 from analysis.statistics.summary import Floats
@@ -145,7 +144,7 @@ def lack_of_fit(data: Sample, solution: Solution) -> float | None:
         return None
     between = solution.residual_sum - data.pure_error * data.freedom
     ratio = max(between / solution.freedom / data.pure_error, 0.0)
-    return float(special.fdtrc(solution.freedom, data.freedom, ratio))
+    return float(scipy.special.fdtrc(solution.freedom, data.freedom, ratio))
 
 
 def bootstrap(

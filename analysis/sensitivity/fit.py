@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 import numpy as np
-from scipy import special  # fdtrc is f.sf without its checks
+import scipy  # special is loaded when first used; fdtrc is f.sf without its checks
 
 from analysis.sensitivity.model import DELAY_ERROR_S, RATE_ERROR, Draws, Quantity, Runs, quantity
 from analysis.statistics.summary import Floats
@@ -306,7 +306,7 @@ def _judged(parts: _Parts, runs: Runs, links: _Links, centre: Floats, cells: _Ce
     def matters(part: Literal["delay", "rate", "delay_bends", "rate_bends"], spent: int) -> bool:
         less = float(_cells(parts.without(part), links, centre, weights).residual_sums.min())
         gain = (less - best) / spent / max(best / freedom, 1e-18)
-        return bool(special.fdtrc(spent, freedom, max(gain, 0.0)) < _CLAIM)
+        return bool(scipy.special.fdtrc(spent, freedom, max(gain, 0.0)) < _CLAIM)
 
     bent_delay, bent_rate = len(parts.delay_bends) > 1, len(parts.rate_bends) > 1
     return Fit(

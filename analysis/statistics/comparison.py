@@ -12,8 +12,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
-import scipy  # scipy.stats is loaded when it is first used
-from scipy import special  # stdtr is t.cdf, without its checks
+import scipy  # stats and special are loaded when first used; stdtr is t.cdf, without its checks
 
 from analysis.catalogue import METRICS
 from analysis.statistics.summary import MINIMUM_REPETITIONS, Floats, Interval, checked, ratio_interval, welch
@@ -164,7 +163,7 @@ def welch_test(a: Floats, b: Floats) -> tuple[float, str] | None:
     if min(a.min(), b.min()) <= 0 or all(np.ptp(x) <= _ROUNDING * x.max() for x in (a, b)):
         return None
     difference, error, freedom = welch(np.log(a), np.log(b))
-    return float(2 * special.stdtr(freedom, -abs(difference) / error)), WELCH
+    return float(2 * scipy.special.stdtr(freedom, -abs(difference) / error)), WELCH
 
 
 def _verdict(comparison: Comparison, p: float, alpha: float) -> Outcome:
@@ -257,7 +256,7 @@ def _equal_ranks(groups: Sequence[Floats]) -> float:
     ranks, n = (np.cumsum(ties) - (ties - 1) / 2)[places], int(sizes.sum())
     sums = np.add.reduceat(ranks, np.cumsum(sizes) - sizes)
     h = 12 / (n * (n + 1)) * float((sums**2 / sizes).sum()) - 3 * (n + 1)
-    return float(special.chdtrc(len(groups) - 1, h / (1 - float((ties**3.0 - ties).sum()) / (float(n) ** 3 - n))))
+    return float(scipy.special.chdtrc(len(groups) - 1, h / (1 - float((ties**3.0 - ties).sum()) / (float(n) ** 3 - n))))
 
 
 def _equal_means(groups: Sequence[Floats]) -> float:
@@ -267,4 +266,4 @@ def _equal_means(groups: Sequence[Floats]) -> float:
     within = float(((values - np.repeat(means, sizes)) ** 2).sum())
     between = float(sizes @ (means - values.mean()) ** 2)
     freedom, spare = len(groups) - 1, len(values) - len(groups)
-    return float(special.fdtrc(freedom, spare, between / freedom / (within / spare)))
+    return float(scipy.special.fdtrc(freedom, spare, between / freedom / (within / spare)))

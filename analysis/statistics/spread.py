@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from scipy import special  # stdtrit is t.ppf, fdtrc and chdtrc the F's and the chi-square's sf, without their checks
+import scipy  # special is loaded when first used; stdtrit is t.ppf, fdtrc and chdtrc the F's and the chi-square's sf, without their checks
 
 from analysis.statistics.summary import Floats, Interval, checked, ratio_interval
 
@@ -57,7 +57,7 @@ def equal_variances(variances: Floats, freedom: Floats) -> float:
     variances = np.where(freedom < 2, np.maximum(variances, steadiest), variances)
     excess = total * np.log(freedom @ variances / total) - float(freedom @ np.log(variances))
     correction = 1 + ((1 / freedom).sum() - 1 / total) / (3 * (k - 1))
-    return float(special.chdtrc(k - 1, max(excess / correction, 0.0)))
+    return float(scipy.special.chdtrc(k - 1, max(excess / correction, 0.0)))
 
 
 def equal_means(groups: Sequence[Sequence[float] | Floats]) -> float | None:
@@ -83,7 +83,7 @@ def equal_means(groups: Sequence[Sequence[float] | Floats]) -> float | None:
     counts = np.array([len(g) for g in groups], dtype=np.float64)
     sd, pooled_freedom = pooled(variances, freedom)
     between = float(counts @ (means - np.average(means, weights=counts)) ** 2) / (len(means) - 1)
-    same = float(special.fdtrc(len(means) - 1, pooled_freedom, between / sd**2))
+    same = float(scipy.special.fdtrc(len(means) - 1, pooled_freedom, between / sd**2))
     if len(variances) == len(groups) and equal_variances(variances, freedom) < UNEQUAL:
         return max(same, _welch(means, variances, counts))
     return same
@@ -93,7 +93,7 @@ def _welch(means: Floats, variances: Floats, counts: Floats) -> float:
     weights, k = counts / variances, len(means)
     between = float(weights @ (means - np.average(means, weights=weights)) ** 2) / (k - 1)
     spare = float(((1 - weights / weights.sum()) ** 2 / (counts - 1)).sum())
-    return float(special.fdtrc(k - 1, (k**2 - 1) / (3 * spare), between / (1 + 2 * (k - 2) / (k**2 - 1) * spare)))
+    return float(scipy.special.fdtrc(k - 1, (k**2 - 1) / (3 * spare), between / (1 + 2 * (k - 2) / (k**2 - 1) * spare)))
 
 
 class PooledIntervals:
@@ -137,7 +137,7 @@ class PooledIntervals:
         return self._around(middle, sd * (1 / len(a) + 1 / len(b)) ** 0.5, freedom, how)
 
     def _around(self, middle: float, error: float, freedom: float, how: str) -> Interval | None:
-        half = float(special.stdtrit(freedom, (1 + self._level) / 2)) * error
+        half = float(scipy.special.stdtrit(freedom, (1 + self._level) / 2)) * error
         return if_bounded(Interval(float(np.exp(middle - half)), float(np.exp(middle + half)), self._level, how))
 
 

@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special  # stdtrit is t.ppf without its checks, which cost more than the rest of a summary
+import scipy  # special is loaded when first used; stdtrit is t.ppf without its checks, which cost more than the rest of a summary
 
 Floats = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int32]
@@ -109,7 +109,7 @@ def mean_interval(values: Sequence[float] | Floats, *, level: float = 0.95) -> I
     x = checked(values)
     if len(x) < 2:
         return None
-    low, high = _t_ends(x, float(special.stdtrit(len(x) - 1, (1 + level) / 2)) / float(np.sqrt(len(x))))
+    low, high = _t_ends(x, float(scipy.special.stdtrit(len(x) - 1, (1 + level) / 2)) / float(np.sqrt(len(x))))
     name = "t interval of the geometric mean" if x.min() > 0 else "t interval of the mean"
     return Interval(low, high, level, name)
 
@@ -136,7 +136,7 @@ def moments_interval(
     """
     if n < 2:
         return None
-    half = float(special.stdtrit(n - 1, (1 + level) / 2)) * sd / float(np.sqrt(n))
+    half = float(scipy.special.stdtrit(n - 1, (1 + level) / 2)) * sd / float(np.sqrt(n))
     if smallest > 0:
         return mean * float(np.exp(-half / mean)), mean * float(np.exp(half / mean))
     return (max(mean - half, 0.0) if smallest == 0 else mean - half), mean + half
@@ -147,7 +147,7 @@ def single_value_limits(values: Sequence[float] | Floats, *, level: float = 0.95
     x = checked(values)
     if len(x) < 2:
         return None
-    return _t_ends(x, float(special.stdtrit(len(x) - 1, (1 + level) / 2)) * float(np.sqrt(1 + 1 / len(x))))
+    return _t_ends(x, float(scipy.special.stdtrit(len(x) - 1, (1 + level) / 2)) * float(np.sqrt(1 + 1 / len(x))))
 
 
 def _t_ends(x: Floats, deviations: float) -> tuple[float, float]:
@@ -218,7 +218,7 @@ def ratio_interval(
     if min(len(a), len(b)) < 2 or min(a.min(), b.min()) <= 0:
         return None
     difference, error, freedom = welch(np.log(a), np.log(b))
-    half = float(special.stdtrit(freedom, (1 + level) / 2)) * error if error > 0 else 0.0
+    half = float(scipy.special.stdtrit(freedom, (1 + level) / 2)) * error if error > 0 else 0.0
     return Interval(
         float(np.exp(difference - half)),
         float(np.exp(difference + half)),
@@ -260,7 +260,7 @@ def _grubbs(x: Floats) -> tuple[int, ...]:
         return ()
     farthest = int(np.abs(x - x.mean()).argmax())
     score = abs(x[farthest] - x.mean()) / x.std(ddof=1)
-    t = special.stdtrit(n - 2, 1 - 0.01 / (2 * n))
+    t = scipy.special.stdtrit(n - 2, 1 - 0.01 / (2 * n))
     critical = (n - 1) / np.sqrt(n) * np.sqrt(t**2 / (n - 2 + t**2))
     return (farthest,) if score > critical else ()
 
@@ -292,11 +292,11 @@ def repetitions_needed(
     x = checked(values)
     if len(x) < 2 or x.mean() == 0:
         return None
-    bound = (len(x) - 1) / special.chdtri(len(x) - 1, assurance)
+    bound = (len(x) - 1) / scipy.special.chdtri(len(x) - 1, assurance)
     relative = float(x.std(ddof=1) / abs(x.mean()) * np.sqrt(bound))
     if relative == 0:
         return MINIMUM_REPETITIONS
     n = MINIMUM_REPETITIONS
-    while n < 10_000 and special.stdtrit(n - 1, (1 + level) / 2) * relative / np.sqrt(n) > relative_half_width:
+    while n < 10_000 and scipy.special.stdtrit(n - 1, (1 + level) / 2) * relative / np.sqrt(n) > relative_half_width:
         n += 1
     return n

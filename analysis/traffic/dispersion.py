@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+import scipy  # special is loaded when first used
 
 from analysis.numbers import amount
 
@@ -186,5 +186,5 @@ def hurst(counts: Counts) -> tuple[dict[str, Any] | None, str]:
     slope = float(dx @ y / (dx @ dx))
     residual = y - y.mean() - slope * dx
     error = math.sqrt(float(residual @ residual) / (len(x) - 2) / float(dx @ dx))
-    estimate, half = 1 + slope / 2, float(special.stdtrit(len(x) - 2, 0.975)) * error / 2
+    estimate, half = 1 + slope / 2, float(scipy.special.stdtrit(len(x) - 2, 0.975)) * error / 2
     return {"estimate": estimate, "low": estimate - half, "high": estimate + half, "scales": len(scales)}, ""

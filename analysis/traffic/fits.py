@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+import scipy  # special is loaded when first used
 
 Values = npt.NDArray[np.float64]
 Parameters = tuple[float, float]
@@ -89,7 +89,7 @@ def _fit_gamma(sample: Sample) -> Parameters:
     s = math.log(sample.mean) - sample.mean_log
     a = (3 - s + math.sqrt((s - 3) ** 2 + 24 * s)) / (12 * s)
     for _ in range(_ITERATIONS):
-        step = float((math.log(a) - special.digamma(a) - s) / (1 / a - special.polygamma(1, a)))
+        step = float((math.log(a) - scipy.special.digamma(a) - s) / (1 / a - scipy.special.polygamma(1, a)))
         a = max(a - step, a / 4)
         if abs(step) < 1e-12 * a:
             break
@@ -126,7 +126,7 @@ DISTRIBUTIONS: Final = (
         ("mu", "sigma"),
         _fit_lognormal,
         lambda s, p: -s.n * (s.mean_log + math.log(p[1]) + 0.5 * math.log(2 * math.pi) + 0.5 * s.var_log / p[1] ** 2),
-        lambda x, p: special.ndtr((np.log(x) - p[0]) / p[1]),
+        lambda x, p: scipy.special.ndtr((np.log(x) - p[0]) / p[1]),
         lambda rng, n, p: rng.lognormal(p[0], p[1], n),
     ),
     Distribution(
@@ -134,7 +134,7 @@ DISTRIBUTIONS: Final = (
         ("shape", "scale_s"),
         _fit_gamma,
         lambda s, p: s.n * ((p[0] - 1) * s.mean_log - s.mean / p[1] - p[0] * math.log(p[1]) - math.lgamma(p[0])),
-        lambda x, p: special.gammainc(p[0], x / p[1]),
+        lambda x, p: scipy.special.gammainc(p[0], x / p[1]),
         lambda rng, n, p: rng.gamma(p[0], p[1], n),
     ),
     Distribution(

@@ -15,6 +15,8 @@ from experiments.common.sent_arrays import keys_text, numbers_of
 from experiments.models import Experiment, Trial, TrialValues, ValueNames
 
 Numbers = npt.NDArray[np.float64]
+SentValues = list[tuple[list[str], bytes, bytes]]
+"""Names of values, and the keys and arrays of the trials that have them."""
 _VALUES: Final = """
     WITH own AS MATERIALIZED ({trials}),
     places AS MATERIALIZED (
@@ -31,11 +33,13 @@ _NUMBER: Final = "coalesce(v.numbers[places.at[{position}]], 'NaN')"
 """Stored values are finite, so NaN marks gaps, and all arrays have one length."""
 _CHUNK: Final = 1000
 _WHOLE: Final = """
-    SELECT n.names, string_agg(int8send(v.trial_id), ''), string_agg(array_send(v.numbers), '')
-    FROM experiments_trialvalues v JOIN experiments_valuenames n ON n.id = v.names_id
-    WHERE v.trial_id = ANY(%s::bigint[]) GROUP BY n.id
+    SELECT n.names, v.keys, v.numbers
+    FROM (
+        SELECT names_id, string_agg(int8send(trial_id), '') AS keys, string_agg(array_send(numbers), '') AS numbers
+        FROM experiments_trialvalues WHERE trial_id = ANY(%s::bigint[]) GROUP BY names_id
+    ) v JOIN experiments_valuenames n ON n.id = v.names_id
 """
-"""One row for all trials with the same names; both aggregates have the same order."""
+"""One row for all trials with the same names; both aggregates have the same order. Grouped after the join, all arrays were sorted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +62,21 @@ class CountedValues:
 
 def values_of_trials(trials: Sequence[int], scope: str) -> tuple[list[int], dict[str, Numbers]]:
     """Return sorted trials with values, and metric -> values (NaN: none). One query."""
-    there, values = named_values(trials)
+    there, values = values_by_name(read_values(trials))
     prefix = f"{scope} "
     return there, {name.removeprefix(prefix): numbers for name, numbers in values.items() if name.startswith(prefix)}
 
 
-def named_values(trials: Sequence[int]) -> tuple[list[int], dict[str, Numbers]]:
-    """Return the same with the scope before each metric, separated by a blank."""
+def read_values(trials: Sequence[int]) -> SentValues:
+    """Return the values of trials as PostgreSQL sends them. One query."""
     with _binary_cursor() as cursor:
         cursor.execute(_WHOLE, [keys_text(trials)])
-        groups = [
-            (names, np.frombuffer(keys, ">i8"), numbers_of(sent, len(keys) // 8))
-            for names, keys, sent in cursor.fetchall()
-        ]
+        return list(cursor.fetchall())
+
+
+def values_by_name(sent: SentValues) -> tuple[list[int], dict[str, Numbers]]:
+    """Return the sorted trials, and values by scope and metric, separated by a blank."""
+    groups = [(names, np.frombuffer(keys, ">i8"), numbers_of(rows, len(keys) // 8)) for names, keys, rows in sent]
     there = np.sort(np.concatenate([keys for _, keys, _ in groups])) if groups else np.empty(0, np.int64)
     values: dict[str, Numbers] = {}
     for names, keys, numbers in groups:

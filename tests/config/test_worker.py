@@ -23,7 +23,7 @@ import os, sys
 from config.supervisor import WORKER, load, load_libraries
 load_libraries()
 load(dict(os.environ), *WORKER)
-print(*sorted({"celery.bin.worker", "click_repl", "polars"}.intersection(sys.modules)))
+print(*sorted({"celery.bin.worker", "click_repl", "numba", "polars", "scipy.special"}.intersection(sys.modules)))
 """
     output = subprocess.check_output([sys.executable, "-c", program], text=True)
     assert output.split() == ["celery.bin.worker"]

@@ -28,7 +28,7 @@ def file_header(interface: str, snap_length: int) -> bytes:
 
 def packet_blocks(slots: bytes, slot_bytes: int) -> npt.NDArray[np.uint8]:
     """Return enhanced packet blocks for whole slots, in their order."""
-    from analysis.kernels.joining import slots_to_blocks  # loads numba, which launchers do without
+    from analysis.kernels.joining import slots_to_blocks  # loads numba, for which the first trial would wait
 
     table = np.frombuffer(slots, np.uint32).reshape(-1, slot_bytes // 4)
     blocks = np.empty(table.size, np.uint32)  # a block has fewer words before and behind its frame than a slot

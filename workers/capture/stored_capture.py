@@ -9,15 +9,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from analysis.capture.join import Joined, join_shares, require_size
-from analysis.capture.sharding import Recording, write_share
 from analysis.errors import CaptureError
 from analysis.numbers import amount, plural
 from experiments.common import plain_files
 from workers.capture.dumpcap import Capture, CaptureReport
 from workers.errors import TrialFailed
+
+if TYPE_CHECKING:  # it loads numba, for which the first trial would wait
+    from analysis.capture.join import Joined
 
 NAME: Final = "capture.pcapng.zst"
 SHARES: Final = "shares"
@@ -88,6 +89,9 @@ def _joined(
 
     Raises CaptureError and TrialFailed.
     """
+    from analysis.capture.join import join_shares, require_size
+    from analysis.capture.sharding import Recording, write_share
+
     _in_threads((partial(recording.save, directory / _name(host)) for host, recording in recordings.items()), check)
     sources = [
         Recording(host, recording.file, addresses.get(host, frozenset())) for host, recording in recordings.items()

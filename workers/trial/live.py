@@ -6,14 +6,16 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
 from analysis import numbers
-from analysis.capture.follow import Follower, follow
 from analysis.errors import CaptureError
 from workers.hosts.sampling import HostSample
+
+if TYPE_CHECKING:
+    from analysis.capture.follow import Follower
 
 MOST: Final = 120
 """Most points; then pairs are merged, and each further point is the mean of twice as many samples."""
@@ -38,6 +40,8 @@ class LiveTraffic:
         self._before = (time.monotonic(), 0, 0)
         self._follower: Follower | None = None
         if capture_file is not None:
+            from analysis.capture.follow import follow
+
             self._follower = self._stack.enter_context(follow(capture_file))
             self._look()
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-from scipy import special  # stdtrit is t.ppf, stdtr is t.cdf, without their checks
+import scipy  # special is loaded when first used; stdtrit is t.ppf, stdtr is t.cdf, without their checks
 
 from analysis.conclusions.context import ExperimentQuestion
 from analysis.conclusions.observations.scatter import SMALLEST, pooled
@@ -40,7 +40,7 @@ class Drift:
 
     @property
     def is_found(self) -> bool:
-        return 2 * float(special.stdtr(self.freedom, -abs(self.slope) / self.error)) < FOUND
+        return 2 * float(scipy.special.stdtr(self.freedom, -abs(self.slope) / self.error)) < FOUND
 
     @property
     def is_balanced(self) -> bool:
@@ -54,7 +54,7 @@ class Drift:
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Return the ends of the interval of the slope."""
-        half = float(special.stdtrit(self.freedom, (1 + level) / 2)) * self.error
+        half = float(scipy.special.stdtrit(self.freedom, (1 + level) / 2)) * self.error
         return self.slope - half, self.slope + half
 
     def without(self, question: ExperimentQuestion, slope: float) -> ExperimentQuestion:

@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special  # stdtr is t.cdf, without its checks
+import scipy  # special is loaded when first used; stdtr is t.cdf, without its checks
 
 from analysis.statistics.spread import SMALLEST_SPREAD
 
@@ -94,7 +94,7 @@ def _farthest(logs: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     t = np.sqrt(removals.squares / (sums / others))
     # both values of a pair have one residual: they are one candidate
     candidates = np.where(sizes == 2, 1, sizes).sum() - np.cumsum(np.r_[0, np.where(removals.sizes == 3, 2, 1)])[:-1]
-    significant = np.flatnonzero(2 * special.stdtr(others, -t) * candidates < _FALSE)
+    significant = np.flatnonzero(2 * scipy.special.stdtr(others, -t) * candidates < _FALSE)
     return removals.positions[: significant.max(initial=-1) + 1]
 
 

@@ -18,7 +18,7 @@ from statistics import median
 from typing import Final
 
 import numpy as np
-from scipy import special
+import scipy  # special is loaded when first used
 
 from analysis.conclusions.answer import ChangePart
 from analysis.conclusions.context import ExperimentQuestion
@@ -307,7 +307,9 @@ def _within(name: str, first: float, last: float, before: Floats, after: Floats)
     if min(len(before), len(after)) < 2:
         return ChangePart(name, first, last, change)
     mean, error, freedom = welch(after, before)
-    two_sided, one_sided = (float(special.stdtrit(freedom, level)) * error for level in ((1 + _LEVEL) / 2, _LEVEL))
+    two_sided, one_sided = (
+        float(scipy.special.stdtrit(freedom, level)) * error for level in ((1 + _LEVEL) / 2, _LEVEL)
+    )
     least = min(mean - one_sided, change)
     return ChangePart(name, first, last, change, min(mean - two_sided, change), max(mean + two_sided, change), least)
 

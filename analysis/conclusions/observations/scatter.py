@@ -16,8 +16,7 @@ from statistics import median
 from typing import Final, Literal
 
 import numpy as np
-import scipy  # scipy.optimize is loaded when it is first used
-from scipy import special  # stdtrit is t.ppf, fdtrc is f.sf, without their checks
+import scipy  # optimize and special are loaded when first used; stdtrit is t.ppf, fdtrc is f.sf, without their checks
 
 from analysis.conclusions.observations.outliers import Mask
 from analysis.conclusions.observations.scatter_groups import COMMON, ScatterGroups
@@ -116,7 +115,7 @@ def with_prior(measured: Scatter | None, prior: Scatter | None) -> Scatter | Non
     """Return the own scatter, joined with known scatter if there are few repetitions."""
     if measured is None or prior is None:
         return measured or prior
-    more = float(special.fdtrc(measured.freedom, prior.freedom, (measured.sd / prior.sd) ** 2)) < _MORE
+    more = float(scipy.special.fdtrc(measured.freedom, prior.freedom, (measured.sd / prior.sd) ** 2)) < _MORE
     if more or measured.freedom >= prior.freedom / 4:
         return measured
     freedom = measured.freedom + prior.freedom
@@ -287,7 +286,7 @@ class SimultaneousIntervals:
             return None
         cell = self.cells[i]
         width = (
-            float(special.stdtrit(scatter.freedom, (1 + VALUE_LEVEL) / 2))
+            float(scipy.special.stdtrit(scatter.freedom, (1 + VALUE_LEVEL) / 2))
             * scatter.sd
             / np.sqrt(weight_of_median(cell.n))
         )
@@ -324,7 +323,7 @@ class SimultaneousIntervals:
         estimate = None if self.printed else self._combined(part)
         if estimate is None:
             return None
-        half = float(special.stdtrit(estimate[1], (1 + self.level) / 2)) * estimate[0]
+        half = float(scipy.special.stdtrit(estimate[1], (1 + self.level) / 2)) * estimate[0]
         value = sum(w * self.cells[i].mean for i, w in part.items())
         below = sum(w * self.cells[i].below if w > 0 else -w * self.cells[i].above for i, w in part.items())
         above = sum(w * self.cells[i].above if w > 0 else -w * self.cells[i].below for i, w in part.items())
@@ -391,7 +390,7 @@ def studentised_range(level: float, groups: int, freedom: float) -> float:
 
     # Of two means it is that of t, and of more at most Bonferroni's.
     pairs = groups * (groups - 1) / 2
-    ends = np.log(np.sqrt(2) * special.stdtrit(freedom, [(1 + level) / 2, 1 - (1 - level) / 2 / pairs]))
+    ends = np.log(np.sqrt(2) * scipy.special.stdtrit(freedom, [(1 + level) / 2, 1 - (1 - level) / 2 / pairs]))
     low, high = float(ends[0]) - _SLACK, float(ends[1]) + _SLACK
     try:
         log_quantile = scipy.optimize.brentq(excess, low, high, xtol=1e-6)
@@ -402,7 +401,7 @@ def studentised_range(level: float, groups: int, freedom: float) -> float:
 
 def _scatter_nodes(freedom: float) -> tuple[np.ndarray, np.ndarray]:
     """Return nodes of log(estimated / true scatter) and their probabilities."""
-    low, high = 0.5 * np.log(special.chdtri(freedom, (1 - 1e-7, 1e-12)) / freedom)
+    low, high = 0.5 * np.log(scipy.special.chdtri(freedom, (1 - 1e-7, 1e-12)) / freedom)
     logs = low + (high - low) * (_NODES + 1) / 2
     density = freedom * logs - freedom * np.exp(2 * logs) / 2
     weights = _WEIGHTS * np.exp(density - density.max())
@@ -412,6 +411,6 @@ def _scatter_nodes(freedom: float) -> tuple[np.ndarray, np.ndarray]:
 def _normal_range(widths: np.ndarray, groups: int) -> np.ndarray:
     """Return the probability that the range of standard normals is below ``widths``."""
     z = _FARTHEST * _NODES
-    inside = special.ndtr(z[:, None]) - special.ndtr(z[:, None] - widths)
+    inside = scipy.special.ndtr(z[:, None]) - scipy.special.ndtr(z[:, None] - widths)
     density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) * _FARTHEST * _WEIGHTS
     return np.asarray(groups * density @ inside ** (groups - 1))

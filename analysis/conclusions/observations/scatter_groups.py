@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final, TypeVar
 
 import numpy as np
-from scipy import special  # fdtrc is f.sf, without its checks
+import scipy  # special is loaded when first used; fdtrc is f.sf, without its checks
 
 from analysis.conclusions.observations.outliers import Mask, as_bytes, outlying
 from analysis.statistics.spread import UNEQUAL, equal_variances, log_variances, pooled
@@ -194,7 +194,7 @@ class Spreads:
                 break
             variances, freedom = self.variances[remaining], self.freedom[remaining]
             rest = (freedom @ variances - freedom * variances) / (freedom.sum() - freedom)
-            p = special.fdtrc(freedom, freedom.sum() - freedom, variances / rest)
+            p = scipy.special.fdtrc(freedom, freedom.sum() - freedom, variances / rest)
             worst = int(p.argmin())
             if p[worst] * len(remaining) >= _NOISY:
                 break

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import scipy  # scipy.optimize is loaded when it is first used
+import scipy  # optimize and special are loaded when first used; stdtrit is t.ppf without its checks
 from numpy.typing import NDArray
-from scipy import special  # stdtrit is t.ppf without its checks
 
 MIN_SIZES: Final = 3
 """Two points always fit a line; an interval needs one more."""
@@ -63,7 +62,7 @@ def fit_transfer(sizes_bytes: Sequence[float], times_s: Sequence[float], *, conf
         raise ValueError("the times do not grow with the message size")
     variance = float(residuals @ residuals) / (n.size - 2)
     covariance = variance * np.linalg.pinv(jacobian.T @ jacobian)
-    quantile = float(special.stdtrit(n.size - 2, (1 + confidence) / 2))
+    quantile = float(scipy.special.stdtrit(n.size - 2, (1 + confidence) / 2))
 
     def interval(center: float, of_alpha: int, of_slope: int) -> Interval:
         direction = np.array((of_alpha, of_slope))

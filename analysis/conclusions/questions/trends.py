@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Final
 
 import numpy as np
-from scipy import special  # stdtrit is t.ppf, fdtrc is f.sf, without their checks
+import scipy  # special is loaded when first used; stdtrit is t.ppf, fdtrc is f.sf, without their checks
 
 from analysis.conclusions.answer import Answer, Figure, Missing, Strength
 from analysis.conclusions.context import ExperimentQuestion, Factor, QuestionKind
@@ -86,7 +86,7 @@ def _of_fit(grid: Grid, factor: Factor, fit: TransferFit) -> Answer:
 
 
 def _off(residual: float, freedom: float, sd: float, scatter_freedom: float) -> bool:
-    return freedom > 0 and float(special.fdtrc(freedom, scatter_freedom, (residual / sd) ** 2)) < _MISFIT
+    return freedom > 0 and float(scipy.special.fdtrc(freedom, scatter_freedom, (residual / sd) ** 2)) < _MISFIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,5 +149,5 @@ def _power(grid: Grid, x: np.ndarray) -> Power:
         return Power(exponent, None, None)
     off = _off(misfit, freedom, scatter.sd, scatter.freedom)
     sd, scatter_freedom = (misfit, freedom) if off else (scatter.sd, scatter.freedom)
-    quantile = float(special.stdtrit(scatter_freedom, (1 + grid.claims.level) / 2))
+    quantile = float(scipy.special.stdtrit(scatter_freedom, (1 + grid.claims.level) / 2))
     return Power(exponent, quantile * sd / spread**0.5, misfit if off else None)

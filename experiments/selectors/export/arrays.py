@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 
 from experiments.metrics import in_order
 from experiments.models import Measurement, Trial, ValueNames
-from experiments.selectors.counted_values import Numbers, named_values
+from experiments.selectors.counted_values import Numbers, SentValues, values_by_name
 
 Keys = npt.NDArray[np.int64]
 _CHOSEN: Final = """
@@ -57,10 +57,10 @@ class Arrays:
         ]
         self._places = {f"{scope} {metric}": index for index, (scope, metric) in enumerate(self.measured)}
 
-    def of(self, trials: Keys) -> Numbers:
+    def of(self, trials: Keys, sent: SentValues) -> Numbers:
         """Return a row per ``measured`` and a column per trial (sorted); NaN: no value."""
         table = np.full((len(self.measured), len(trials)), np.nan)
-        there, values = named_values(trials.tolist())
+        there, values = values_by_name(sent)
         columns = np.searchsorted(trials, there)
         for name, numbers in values.items():
             if name in self._places:  # measurements that were added meanwhile have no row

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from io import BytesIO
 from typing import Final
 
@@ -11,6 +10,7 @@ import polars as pl
 
 from experiments.selectors.export.columns import Column, json_array
 from experiments.selectors.export.parquet import as_parquet
+from experiments.selectors.export.pipeline import one_behind
 
 _FORMULA: Final = r"^[=+\-@\t\r]"
 
@@ -34,7 +34,7 @@ def as_csv(frames: Frames, columns: Sequence[Column]) -> Iterator[bytes]:
         _stamped(frame).with_columns(marked).write_csv(buffer, include_header=False, line_terminator="\r\n")
         return buffer.getvalue()
 
-    yield from _one_behind(written, frames)
+    yield from one_behind(written, frames)
 
 
 def as_lines(frames: Frames, columns: Sequence[Column]) -> Iterator[bytes]:
@@ -45,25 +45,12 @@ def as_lines(frames: Frames, columns: Sequence[Column]) -> Iterator[bytes]:
         _stamped(frame).write_ndjson(buffer)
         return buffer.getvalue()
 
-    yield from _one_behind(written, frames)
+    yield from one_behind(written, frames)
 
 
 def as_json(frames: Frames, columns: Sequence[Column]) -> Iterator[bytes]:
     """Return the pieces of one JSON array of objects."""
     return json_array(as_lines(frames, columns))
-
-
-def _one_behind(written: Callable[[pl.DataFrame], bytes], frames: Frames) -> Iterator[bytes]:
-    """Yield each written frame while a thread writes the next."""
-    before: Future[bytes] | None = None
-    with ThreadPoolExecutor(1, thread_name_prefix="export") as thread:
-        for frame in frames:
-            after = thread.submit(written, frame)
-            if before is not None:
-                yield before.result()
-            before = after
-        if before is not None:
-            yield before.result()
 
 
 def _stamped(frame: pl.DataFrame) -> pl.DataFrame:

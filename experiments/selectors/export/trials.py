@@ -18,10 +18,11 @@ from experiments.metrics import described
 from experiments.models import Configuration, Measurement, Trial
 from experiments.models.states import Kind, State
 from experiments.selectors.certificates import QUANTITIES
-from experiments.selectors.counted_values import Numbers
+from experiments.selectors.counted_values import Numbers, SentValues, read_values
 from experiments.selectors.export.arrays import Arrays, ExportedTrials
 from experiments.selectors.export.columns import Column
 from experiments.selectors.export.facts import Facts
+from experiments.selectors.export.pipeline import one_behind
 
 PIECE: Final = 4000
 LONG_PIECE: Final = 250
@@ -116,13 +117,20 @@ class TrialTable:
 
     def pieces(self) -> Iterator[pl.DataFrame]:
         """Yield the rows in frames. Raise TooLarge beyond the processor time of a request."""
-        typed = [pl.col(column.name).cast(column.kind) for column in self.columns]
-        step, frame = (LONG_PIECE, self._long_frame) if self._long else (PIECE, self._wide_frame)
+        return one_behind(self._frame, self._read())
+
+    def _read(self) -> Iterator[tuple[pl.DataFrame, SentValues]]:
+        step = LONG_PIECE if self._long else PIECE
         for first in range(0, len(self._trials), step):
             budget.check()
             trials = self._facts.of(self._trials[first : first + step])
-            values = self._arrays.of(trials["trial"].to_numpy())
-            yield frame(trials, values).select(typed)
+            yield trials, read_values(trials["trial"].to_list())
+
+    def _frame(self, piece: tuple[pl.DataFrame, SentValues]) -> pl.DataFrame:
+        trials, sent = piece
+        values = self._arrays.of(trials["trial"].to_numpy(), sent)
+        frame = self._long_frame(trials, values) if self._long else self._wide_frame(trials, values)
+        return frame.select(pl.col(column.name).cast(column.kind) for column in self.columns)
 
     def _long_frame(self, trials: pl.DataFrame, values: Numbers) -> pl.DataFrame:
         """Return a row per measurement."""
