@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import struct
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
 import analysis
+from analysis.capture import join as capture_join
+from analysis.capture import sharding
 from analysis.capture.join import Joined, join
 from analysis.capture.sharding import Recording
 from analysis.capture.tables import read_capture
@@ -118,3 +121,25 @@ def test_blocks_that_claim_more_bytes_than_they_have_are_refused(tmp_path: Path,
     made[1].path.write_bytes(files.section() + files.interface() + files.obsolete(frame) + damage + lie)
     with pytest.raises(UnreadableCapture, match="not written by dumpcap"):
         joined(tmp_path, made)
+
+
+def test_long_packets_are_joined_in_bounded_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (capture_join, sharding):
+        monkeypatch.setattr(module, "WINDOW_BYTES", 1 << 20)
+
+    def peak_bytes(packets: int) -> int:
+        directory = tmp_path / str(packets)
+        directory.mkdir()
+        made = []
+        for host in ("10.0.0.1", "10.0.0.2"):
+            data = ethernet(ipv4(tcp(22, 50_000, payload=bytes(60_000)), source=host, destination="10.9.9.9"))
+            path = directory / f"{host}.pcapng"
+            path.write_bytes(files.pcapng([Frame.whole(START + number, data) for number in range(packets)]))
+            made.append(Recording(host, path, frozenset({host})))
+        tracemalloc.start()
+        assert joined(directory, made)[0].packets == 2 * packets
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return peak
+
+    assert peak_bytes(600) < peak_bytes(100) + (8 << 20)
