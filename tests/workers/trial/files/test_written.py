@@ -62,6 +62,10 @@ def test_it_reads_them_together_within_a_limit(work: Path, monkeypatch: pytest.M
     monkeypatch.setattr(written, "FILE_LIMIT_BYTES", 30)
     with pytest.raises(NotPlain, match="is longer than"):
         written.texts_of(work, ["run*/rates.csv"])
+    for number in (1, 2):
+        (work / f"run{number}/rates.csv").write_text("\u00e9" * 10)  # 20 bytes
+    with pytest.raises(NotPlain, match="is longer than"):
+        written.texts_of(work, ["run*/rates.csv"])
 
 
 def test_it_keeps_a_file_under_its_path(work: Path) -> None:
