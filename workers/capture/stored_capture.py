@@ -20,7 +20,7 @@ from workers.capture.dumpcap import Capture, CaptureReport
 from workers.errors import TrialFailed
 
 NAME: Final = "capture.pcapng.zst"
-SHARES: Final = "shares"
+SHARES: Final = "capture-shares"
 """Directory of what each recording contributes to the joined capture."""
 CHECK_S: Final = 0.5
 CLOCK_CHANGE_S: Final = 1e-3
