@@ -28,6 +28,8 @@ MOST_BYTES: Final = 8 << 30
 """Limit of the shares before compression; they are on disk together with the recordings."""
 WINDOW_PACKETS: Final = 1 << 19
 """Packets of all shares that are sorted at a time."""
+WINDOW_BYTES: Final = 1 << 27
+"""Of these packets, which may be as long as the snap length; of a share at least one."""
 _SECTION: Final = struct.pack("<IIIHHqI", 0x0A0D0D0A, 28, 0x1A2B3C4D, 1, 0, -1, 28)
 
 
@@ -130,13 +132,15 @@ class _Source:
         """True if the share has packets after those of ``time_ns``."""
         return self._next_packet < self.packets
 
-    def fill(self, some: int) -> None:
+    def fill(self, some: int, some_bytes: int) -> None:
         """Read the times of the next packets if all earlier ones are taken."""
         if len(self.time_ns) or not self.has_more:
             return
         at = 8 * self._next_packet
         times = np.fromfile(self._directory / "time_ns", np.int64, some, offset=at)
-        self._length = np.fromfile(self._directory / "length", np.int64, some, offset=at)
+        length = np.fromfile(self._directory / "length", np.int64, some, offset=at)
+        fitting = max(1, int(np.searchsorted(np.cumsum(length), some_bytes, "right")))
+        times, self._length = times[:fitting], length[:fitting]
         # The correction of a clock that was set by seconds is so steep that frames would change order.
         self.time_ns = times if self._clock is None else np.maximum.accumulate(self._clock.corrected(times))
         self._next_packet += len(times)
@@ -155,7 +159,7 @@ def _merged(sources: Sequence[_Source]) -> Iterator[npt.NDArray[np.uint8]]:
     some = max(WINDOW_PACKETS // len(sources), 256)
     while True:
         for source in sources:
-            source.fill(some)
+            source.fill(some, WINDOW_BYTES // len(sources))
         if not any(len(source.time_ns) for source in sources):
             return
         # Later packets of a share may follow right after the last one that was read.

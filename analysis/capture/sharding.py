@@ -10,8 +10,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,7 @@ from analysis.kernels import joining as kernel
 from analysis.kernels.frames.headers import write_records
 from analysis.packets import NO_HOST, NO_TIME, TCP, PacketTable
 
+Bytes = npt.NDArray[np.uint8]
 Int64 = npt.NDArray[np.int64]
 
 MOST_SIGHTINGS: Final = 1 << 21
@@ -55,20 +57,17 @@ def write_share(recordings: Sequence[Recording], number: int, directory: Path) -
     observed = _Observed(number, owners, sample=(1 << every.bit_length()) - 1)
     for table in tables_of(recording.path):
         observed.add(table)
-    offset = _block_offsets(recording)
+    data = np.asarray(np.memmap(recording.path, np.uint8, "r"))
+    offset = _block_offsets(data)
     if len(offset) != observed.packets:
         raise UnreadableCapture(f"{recording.host}: the recording was not written by dumpcap")
     rows, time_ns = _joined(observed.rows), _joined(observed.times)
     order = np.argsort(time_ns, kind="stable")
     time_ns, offset = time_ns[order], offset[rows[order]]
     time_ns.tofile(directory / "time_ns")
-    with (
-        recording.path.open("rb") as source,
-        (directory / "blocks").open("wb") as blocks,
-        (directory / "length").open("wb") as lengths,
-    ):
-        (directory / "interface").write_bytes(_interface(source))
-        for copied, length in _copies(source, offset, time_ns, number):
+    (directory / "interface").write_bytes(_interface(data))
+    with (directory / "blocks").open("wb") as blocks, (directory / "length").open("wb") as lengths:
+        for copied, length in _copies(data, offset, time_ns, number):
             blocks.write(copied.data)
             lengths.write(length.data)
     keys, key_time_ns, key_owner = observed.sightings()
@@ -147,49 +146,55 @@ def _joined(parts: list[Int64]) -> Int64:
     return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
 
-def _block_offsets(recording: Recording) -> Int64:
+def _block_offsets(data: Bytes) -> Int64:
     offsets: list[Int64] = []
     position = 0
-    with recording.path.open("rb") as source:
-        while True:
-            source.seek(position)
-            data = np.frombuffer(source.read(WINDOW_BYTES), np.uint8)
-            offset, end = np.empty(len(data) // kernel.SHORTEST + 1, np.int64), np.zeros(1, np.int64)
-            count = kernel.packet_blocks(data, offset, end)
-            if not end[0]:
-                return _joined(offsets)
-            offsets.append(offset[:count] + position)
-            position += int(end[0])
+    while True:
+        window = data[position : position + WINDOW_BYTES]
+        offset, end = np.empty(len(window) // kernel.SHORTEST + 1, np.int64), np.zeros(1, np.int64)
+        count = kernel.packet_blocks(window, offset, end)
+        if not end[0]:
+            return _joined(offsets)
+        offsets.append(offset[:count] + position)
+        position += int(end[0])
 
 
-def _interface(source: BinaryIO) -> bytes:
+def _interface(data: Bytes) -> bytes:
     """Return the interface block of the recording, with a resolution of 1 ns."""
-    at = int.from_bytes(source.read(8)[4:8], "little")  # behind the section header
-    source.seek(at + 8)
+    at = int(data[4:8].view("<u4")[0])  # behind the section header
     length = 16 + len(_NANOSECONDS) + 4
-    return struct.pack("<II", 1, length) + source.read(2) + bytes(6) + _NANOSECONDS + struct.pack("<I", length)
+    return (
+        struct.pack("<II", 1, length)
+        + data[at + 8 : at + 10].tobytes()
+        + bytes(6)
+        + _NANOSECONDS
+        + struct.pack("<I", length)
+    )
 
 
-def _copies(source: BinaryIO, offset: Int64, time_ns: Int64, number: int) -> Iterator[tuple[npt.NDArray[Any], Int64]]:
-    """Yield blocks in the requested order with their lengths, some at a time."""
-    some = WINDOW_BYTES // 128
-    for begin in range(0, len(offset), some):
-        at = offset[begin : begin + some]
-        start = int(at.min())
-        source.seek(int(at.max()) + 4)
-        end = int(at.max()) + int.from_bytes(source.read(4), "little")
-        source.seek(start)
-        data = np.frombuffer(source.read(end - start), np.uint8)
-        yield written_blocks(data, at - start, time_ns[begin : begin + some], np.full(len(at), number))
+def _copies(data: Bytes, offset: Int64, time_ns: Int64, number: int) -> Iterator[tuple[Bytes, Int64]]:
+    """Yield blocks in the requested order with their lengths, some bytes at a time."""
+    window = np.cumsum(_lengths(_words(data)[offset // 4 + 5])) // WINDOW_BYTES
+    borders = [0, *(np.flatnonzero(np.diff(window)) + 1).tolist(), len(offset)]
+    for begin, end in pairwise(borders):
+        some = slice(begin, end)
+        yield written_blocks(data, offset[some], time_ns[some], np.full(end - begin, number))
 
 
-def written_blocks(
-    data: npt.NDArray[np.uint8], offset: Int64, time_ns: Int64, interface: Int64
-) -> tuple[npt.NDArray[np.uint8], Int64]:
+def _words(data: Bytes) -> npt.NDArray[np.uint32]:
+    return data[: len(data) // 4 * 4].view("<u4")
+
+
+def _lengths(captured: npt.NDArray[np.uint32]) -> Int64:
+    """Return the lengths of packet blocks with frames of these lengths."""
+    return kernel.FIXED + 4 + (captured.astype(np.int64) + 3) // 4 * 4
+
+
+def written_blocks(data: Bytes, offset: Int64, time_ns: Int64, interface: Int64) -> tuple[Bytes, Int64]:
     """Return packet blocks of ``data`` with new interfaces and times, and lengths."""
-    words, word = data.view("<u4"), offset // 4
+    words, word = _words(data), offset // 4
     captured, original = words[word + 5], words[word + 6]
-    length = kernel.FIXED + 4 + (captured.astype(np.int64) + 3) // 4 * 4
+    length = _lengths(captured)
     out = np.empty(int(length.sum()), np.uint8)
     write_records(data, offset + kernel.FIXED, captured, original, time_ns, interface, True, out)
     return out, length

@@ -15,6 +15,8 @@ UInt32 = npt.NDArray[np.uint32]
 ENHANCED_PACKET = 6
 FIXED = 28
 """Bytes of an enhanced packet block before its packet: type, length, interface, time (8), captured, original."""
+CAPTURED = 20
+"""Offset of its captured length."""
 SHORTEST = 12
 
 
@@ -30,7 +32,7 @@ def _u32(data: Bytes, at: int) -> int:
 def packet_blocks(data: Bytes, offset: Int64, end: Int64) -> int:
     """Fill ``offset`` with complete packet blocks, and ``end``; return their number.
 
-    The number may exceed the room of ``offset``.
+    The number may exceed the room of ``offset``. Hosts write the blocks: one that claims more bytes than it has is the end.
     """
     at = 0
     count = 0
@@ -39,6 +41,8 @@ def packet_blocks(data: Bytes, offset: Int64, end: Int64) -> int:
         if length < SHORTEST or length % 4 or at + length > len(data):
             break
         if _u32(data, at) == ENHANCED_PACKET and length >= FIXED + 4:
+            if _u32(data, at + CAPTURED) > length - FIXED - 4:
+                break
             if count < len(offset):
                 offset[count] = at
             count += 1
@@ -52,11 +56,11 @@ def slots_to_blocks(slots: UInt32, first_data: int, blocks: UInt32) -> int:
     """Fill ``blocks`` with a packet block per row of ``slots``; return the words used.
 
     A row is a slot of the kernel's ring: struct tpacket2_hdr (linux/if_packet.h), then at the word ``first_data`` the frame.
-    ``blocks`` needs 8 words a row beside those of the frames.
+    ``blocks`` needs 8 words a row beside those of the frames; a frame that claims more words than its slot has is cut.
     """
     at = 0
     for slot in slots:
-        captured = signed(slot[2])
+        captured = min(signed(slot[2]), 4 * (len(slot) - first_data))
         words = (captured + 3) // 4
         size = np.uint32(FIXED + 4 + 4 * words)
         stamp_ns = signed(slot[4]) * 1_000_000_000 + signed(slot[5])

@@ -5,9 +5,11 @@ A CPU is a hardware thread. Findings follow from the CPUs that each rank was all
 
 from __future__ import annotations
 
+import functools
 import itertools
+import operator
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -165,22 +167,36 @@ def _crowded(machine: Machine, ranks: Sequence[Row], threads: int) -> Iterator[t
     ranks was chosen.
     """
     core_of = machine.core_of
-    allowed = {row["rank"]: [cpu for cpu in numbers_of(row["allowed"]) if cpu in core_of] for row in ranks}
-    bound = {rank: frozenset(core_of[cpu] for cpu in cpus) for rank, cpus in allowed.items()}
-    whole = frozenset(core_of[cpu] for cpu in machine.allowed if cpu in core_of)
-    for cores in sorted(set(bound.values()) - {frozenset()}, key=lambda cores: (len(cores), min(cores))):
-        inside = [row for row in ranks if bound[row["rank"]] and bound[row["rank"]] <= cores]
-        if len(inside) * threads <= len(cores):
+    allowed, bound = dict[int, int](), dict[int, int]()
+    for row in ranks:
+        cpus = [cpu for cpu in numbers_of(row["allowed"]) if cpu in core_of]
+        allowed[row["rank"]], bound[row["rank"]] = _bits(cpus), _bits(core_of[cpu] for cpu in cpus)
+    whole = _bits(core_of[cpu] for cpu in machine.allowed if cpu in core_of)
+    for cores in sorted(set(bound.values()) - {0}, key=lambda cores: (cores.bit_count(), cores & -cores)):
+        inside = [row for row in ranks if 0 < (own := bound[row["rank"]]) == own & cores]
+        if len(inside) * threads <= cores.bit_count():
             continue
-        cpus = {cpu for row in inside for cpu in allowed[row["rank"]]}
-        share = f"{ranks_in_words(inside)} of {machine.name} share {plural(len(cores), 'core')}"
-        if len(inside) * threads <= len(cpus):
-            yield "threads_as_cores", f"{share} with {plural(len(cpus), 'hardware thread')}"
+        threads_there = _union(allowed[row["rank"]] for row in inside).bit_count()
+        share = f"{ranks_in_words(inside)} of {machine.name} share {plural(cores.bit_count(), 'core')}"
+        if len(inside) * threads <= threads_there:
+            yield "threads_as_cores", f"{share} with {plural(threads_there, 'hardware thread')}"
             return
-        if cores < whole:
-            unused = len(whole - frozenset().union(*bound.values()))
+        if cores != whole and cores & whole == cores:
+            unused = (whole & ~_union(bound.values())).bit_count()
             yield "shared_core", share + (f", and {plural(unused, 'core')} had no rank" if unused else "")
             return
+
+
+def _bits(numbers: Iterable[int]) -> int:
+    """Return a set of numbers as bits: a hostile host may have thousands of cores for each of its ranks."""
+    content = bytearray(1 << 14)
+    for number in numbers:
+        content[number >> 3] |= 1 << (number & 7)
+    return int.from_bytes(content, "little")
+
+
+def _union(sets: Iterable[int]) -> int:
+    return functools.reduce(operator.or_, sets, 0)
 
 
 def _idle_sockets(machine: Machine, ranks: Sequence[Row], threads: int) -> frozenset[int]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -92,7 +93,8 @@ def tables(ranks: Sequence[RankProfile], hosts: Mapping[int, str], level: str) -
     Times in seconds; sizes by powers of two (entry 0: empty, entry k: from 2**(k-1) bytes on); pairs as
     [from, to, messages, bytes]; ``inside``: for every rank its share of time inside MPI in each ``bin_s`` of its window.
     """
-    pairs = sorted(_pairs(ranks), key=lambda pair: -pair[3])
+    pairs = heapq.nlargest(MOST_PAIRS, _pairs(ranks), key=lambda pair: pair[3])
+    between = (sent for source, to, _, sent in _pairs(ranks) if hosts.get(source) != hosts.get(to))
     return {
         "format": FORMAT,
         "level": level,
@@ -102,9 +104,9 @@ def tables(ranks: Sequence[RankProfile], hosts: Mapping[int, str], level: str) -
             name: np.sum([rank.sizes[index] for rank in ranks], axis=0).tolist()
             for index, name in enumerate(("point_to_point", "collective"))
         },
-        "pairs": pairs[:MOST_PAIRS],
-        "pairs_left_out": max(0, len(pairs) - MOST_PAIRS),
-        "between_hosts_bytes": sum(sent for source, to, _, sent in pairs if hosts.get(source) != hosts.get(to)),
+        "pairs": pairs,
+        "pairs_left_out": sum(int(np.count_nonzero(rank.peers[:, 0])) for rank in ranks) - len(pairs),
+        "between_hosts_bytes": sum(between),
         "inside": [{"rank": rank.rank, "bin_s": rank.bin_s, "shares": _shares(rank)} for rank in ranks],
     }
 
@@ -181,10 +183,11 @@ def _collective_bytes(rank: RankProfile) -> int:
     return sum(row.bytes for row in (*rank.rows, *rank.of_others) if _CLASS_OF[row.name] == "collective")
 
 
-def _pairs(ranks: Sequence[RankProfile]) -> list[list[int]]:
-    return [
-        [rank.rank, int(to), *map(int, rank.peers[to])] for rank in ranks for to in np.flatnonzero(rank.peers[:, 0])
-    ]
+def _pairs(ranks: Sequence[RankProfile]) -> Iterator[list[int]]:
+    """Yield the pairs, one at a time: there are up to 4096 for each rank."""
+    for rank in ranks:
+        for to in np.flatnonzero(rank.peers[:, 0]).tolist():
+            yield [rank.rank, to, *rank.peers[to].tolist()]
 
 
 def _shares(rank: RankProfile) -> list[float]:

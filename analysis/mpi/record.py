@@ -95,10 +95,10 @@ class RankProfile:
         return sum(row.calls for row in (*self.rows, *self.of_others))
 
 
-def read(data: bytes, *, killed_ns: int | None = None) -> RankProfile:
+def read(data: bytes, *, killed_ns: int | None = None, most_calls: int = layout.RING) -> RankProfile:
     """Read a profile; ``killed_ns`` is the end of a killed program.
 
-    ``killed_ns`` is on the clock of the program's host. Raises NotAProfile.
+    ``killed_ns`` is on the clock of the program's host. Of a trace the last ``most_calls`` are kept. Raises NotAProfile.
     """
     page, slots, peers = _parts(data)
     rate = _ticks_per_s(page)
@@ -137,7 +137,7 @@ def read(data: bytes, *, killed_ns: int | None = None) -> RankProfile:
         sizes=slots["sizes"].sum(axis=0).astype(np.int64),
         bins=page["bins"].reshape(2, layout.BINS)[which, :count] / rate,
         bin_s=(1 << shift) / rate,
-        trace=_trace(data, page, rate),
+        trace=_trace(data, page, rate, most_calls),
         tools=tuple(filter(None, page["tools"].tobytes().split(b"\0")[0].decode(errors="replace").split(":"))),
         counters=read_counters(data, page, useful_ticks=window - mpi, rate=rate),
     )
@@ -210,7 +210,7 @@ def _rows(slot: Any, rate: float) -> tuple[Row, ...]:
     )
 
 
-def _trace(data: bytes, page: Any, rate: float) -> Trace | None:
+def _trace(data: bytes, page: Any, rate: float, most_calls: int) -> Trace | None:
     capacity, at, written = int(page["ring"]), int(page["ring_at"]), int(page["events"])
     event = layout.record(layout.EVENT)
     if not capacity:
@@ -221,7 +221,9 @@ def _trace(data: bytes, page: Any, rate: float) -> Trace | None:
     if written > capacity:
         rows = np.roll(rows, -(written % capacity))
     _, _, tick, ns = page["clock"].tolist()
-    rows = rows[rows["function"] < len(FUNCTIONS)].copy()
+    rows = rows[rows["function"] < len(FUNCTIONS)]
+    left_out = max(0, written - capacity) + max(0, len(rows) - most_calls)
+    rows = rows[-most_calls:].copy()
     for name in ("began", "ended"):
         rows[name] = ns + (rows[name].astype(np.int64) - tick) / rate * 1e9
-    return Trace(rows, max(0, written - capacity))
+    return Trace(rows, left_out)

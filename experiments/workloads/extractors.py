@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from analysis.numbers import read_number
-from experiments.common import budget
+from experiments.common import budget, strict_json
 from experiments.common.quantities import DURATION
 from experiments.errors import OutputError
 from experiments.workloads.base import FigureOfMerit
@@ -41,6 +41,8 @@ _TOKEN: Final = re.compile(
 """A number as programs print it: ``-1 234.5``, ``1.5E+03``, ``1.5-101``, ``1:30``, ``0x1f``, ``1.5 x 10^3``, ``1.5M``."""
 MOST_NUMBERS: Final = 1_000_000
 """Numbers of one figure; each takes 0.3 kB."""
+_LONGEST_ROW: Final = 1_000_000
+"""Characters of a row of a table; each cell takes memory, also an empty one."""
 _LONGEST_NUMBER: Final = 40
 _UNIT: Final = re.compile(r"\s*([A-Za-zµ]+)(?![\w/])")
 _SPACE: Final = re.compile(r"[ \t\n\r]*")
@@ -157,10 +159,21 @@ class Extractor(BaseModel):
             yield from itertools.starmap(self._number, self._cells(text))
 
     def _cells(self, text: Text) -> Iterator[tuple[str, Line]]:
-        rows = csv.reader((line.text for line in text.lines), delimiter=self.delimiter, skipinitialspace=True)
+        row_characters = 0
+
+        def printed() -> Iterator[str]:
+            nonlocal row_characters
+            for line in text.lines:
+                row_characters += len(line.text)
+                if row_characters > _LONGEST_ROW:
+                    raise ValueError(f"a row has more than {_LONGEST_ROW} characters, in {line}")
+                yield line.text
+
+        rows = csv.reader(printed(), delimiter=self.delimiter, skipinitialspace=True)
         header: list[str] = []
         for row in rows:
             budget.check()
+            row_characters = 0
             line, cells = text.lines[rows.line_num - 1], [cell.strip() for cell in row]
             if not any(cells):
                 continue
@@ -227,6 +240,7 @@ def _resolve(text: Text, pointer: str) -> Iterator[tuple[Any, int]]:
     content = text.plain
     if not content.strip():
         return
+    strict_json.require_few_values(content, strict_json.MOST_VALUES)
     try:
         json.loads(content)
     except ValueError:

@@ -16,7 +16,8 @@ _LONGEST: Final = 120
 _PATTERN: Final = r"[A-Za-z0-9_*?\[][A-Za-z0-9_.+:,=@~*?\[\]-]{0,99}"
 WRITTEN_PATTERN: Final = f"^{_PATTERN}(/{_PATTERN}){{0,{MOST_PARTS - 1}}}$"
 _RESERVED: Final = re.compile(
-    r"(?:stdout|stderr)\.txt|(?:samples|ranks|measured)\.json|(?:analysis|mpi-profile)\.json\.zst|work|ranks|kept|capture.*"
+    r"(?:stdout|stderr)\.txt|(?:samples|ranks|measured)\.json|(?:analysis|mpi-profile|counters)\.json\.zst|mpi-calls\.zst"
+    r"|work|ranks|kept|capture.*"
 )
 
 

@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from analysis.numbers import read_number
+from experiments.common import budget
 from experiments.errors import OutputError
 
 _ESCAPE: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ -/]*[0-~])")
@@ -33,6 +34,11 @@ _ROW: Final = re.compile(r"\d+(?:\.\d*)?(?:\s|$)")
 _WORDS: Final = re.compile(r"\d+(?:\s+\d+)?\s+(?!-?(?:nan|inf))[A-Za-z(\[]", re.IGNORECASE)
 """A size without numbers: a benchmark says why it left it out, or another program's words follow."""
 _HPL_ROW: Final = re.compile(r"W[RC]\w+\s")
+MOST_LINES: Final = 1_000_000
+"""Of an output; each takes 0.1 kB of memory, also an empty one."""
+_LINE_ENDS: Final = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+_LONGEST_OVERWRITTEN: Final = 1_000_000
+"""Characters of a line whose backspaces are followed: each takes up to 80 bytes meanwhile."""
 _SHOWN: Final = 120
 _MOST_DIGITS: Final = 18
 _LONGEST: Final = 1000
@@ -141,7 +147,12 @@ class Text(str):
 
     @cached_property
     def lines(self) -> list[Line]:
-        """The lines; the steps of a progress bar are lines of one number."""
+        """The lines; the steps of a progress bar are lines of one number.
+
+        Raise OutputError for more than ``MOST_LINES``.
+        """
+        if sum(map(self.plain.count, _LINE_ENDS)) - self.plain.count("\r\n") > MOST_LINES:
+            raise OutputError(f"{self.file or 'the output'} has more than {MOST_LINES} lines")
         numbered = enumerate(self.plain.split("\n"), 1)
         return [Line(number, part, self.file) for number, line in numbered for part in line.splitlines() or [""]]
 
@@ -167,6 +178,9 @@ class Text(str):
 
 def _overwritten(line: str) -> str:
     """Return a line after its backspaces."""
+    budget.check()
+    if "\b" not in line or len(line) > _LONGEST_OVERWRITTEN:
+        return line
     characters: list[str] = []
     position = 0
     for character in line:

@@ -36,8 +36,8 @@ PYTHON: Final = "/usr/bin/python3"
 PROGRAM: Final = Path(recorder.__file__)
 RING_BYTES: Final = 64 << 20
 """Two seconds of the most that two cores send, at the default snap length; fetched twenty times a second."""
-SLOTS_AT_ONCE: Final = 1 << 13
-"""1.7 MB at the default snap length: stays in the processor's cache."""
+PIECE_BYTES: Final = 7 << 18
+"""Of slots at a time: stays in the processor's cache. A slot is as long as the snap length."""
 REPORT_POLL_S: Final = 0.002
 LOOPBACK_QUIET_S: Final = 0.01  # its frames arrive while they are sent, and closed sockets acknowledge at once
 
@@ -135,7 +135,7 @@ class RingCapture(Capture):
             yield self._header.pop()
         end = self._recorded()
         while self._taken < end:
-            count = min(SLOTS_AT_ONCE, end - self._taken)
+            count = min(max(PIECE_BYTES // self._slot_bytes, 1), end - self._taken)
             slots = os.pread(self._slots, count * self._slot_bytes, self._taken * self._slot_bytes)
             self._taken += count
             yield packet_blocks(slots, self._slot_bytes).data

@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # it loads numba, for which the first trial would wait
     from analysis.capture.join import Joined
 
 NAME: Final = "capture.pcapng.zst"
-SHARES: Final = "shares"
+SHARES: Final = "capture-shares"
 """Directory of what each recording contributes to the joined capture."""
 CHECK_S: Final = 0.5
 CLOCK_CHANGE_S: Final = 1e-3

@@ -12,7 +12,7 @@ from analysis.catalogue import METRICS
 from analysis.mpi import counters as mpi_counters
 from analysis.mpi import profile as mpi_profile
 from analysis.mpi import wait_tables
-from analysis.mpi.calls import Calls, calls_of
+from analysis.mpi.calls import MOST_CALLS, Calls, calls_of
 from analysis.mpi.placement import Machine, findings, stored
 from analysis.mpi.record import NotAProfile, RankProfile, read
 from analysis.mpi.streams import StreamAccumulator, Wire
@@ -29,6 +29,8 @@ from workers.trial.rank_usage import RankUsage, read_rank_usage
 
 FILE_LIMIT_BYTES: Final = 64 << 20
 TRANSPORT_LIMIT_BYTES: Final = 1 << 20
+TRANSPORTS_LIMIT_BYTES: Final = 32 << 20
+"""Of all ranks: a connection takes ten times as much memory as its line."""
 _IDENTIFIERS: Final = (
     *(metric.id for metric in METRICS.values() if metric.section == "mpi"),
     *mpi_counters.METRICS,
@@ -107,7 +109,7 @@ def inside_mpi(
     if not any(usage.mpi_libraries or _file(report_dir, usage.rank).exists() for usage in usages):
         return absent("no MPI library was seen in the program: it uses none, or is linked statically")
     try:
-        profiles = [_read(report_dir, usage) for usage in usages]
+        profiles = [_read(report_dir, usage, max(1, MOST_CALLS // len(usages))) for usage in usages]
         if len(profiles) < ranks:
             return absent(f"{len(profiles)} of {ranks} ranks left a profile")
         metrics = mpi_profile.metrics(profiles)
@@ -142,11 +144,12 @@ def read_observed_transport(report_dir: Path, usages: Sequence[RankUsage]) -> Ob
 
 
 def _texts_of_transport(report_dir: Path, usages: Sequence[RankUsage]) -> dict[int, str]:
-    texts = {}
+    texts, room = {}, TRANSPORTS_LIMIT_BYTES
     for usage in usages:
         with contextlib.suppress(NotPlain, OSError):
             file = report_dir / f"rank-{usage.rank}.mpi.ways"
-            texts[usage.rank] = plain_files.read_text(file, limit_bytes=TRANSPORT_LIMIT_BYTES)
+            text = plain_files.read_text(file, limit_bytes=min(TRANSPORT_LIMIT_BYTES, room))
+            texts[usage.rank], room = text, room - file.stat().st_size
     return texts
 
 
@@ -173,12 +176,12 @@ def _file(report_dir: Path, rank: int) -> Path:
     return report_dir / f"rank-{rank}.mpi"
 
 
-def _read(report_dir: Path, usage: RankUsage) -> RankProfile:
+def _read(report_dir: Path, usage: RankUsage, most_calls: int) -> RankProfile:
     """Raise NotAProfile with a sentence's part that names the rank."""
     file = _file(report_dir, usage.rank)
     try:
         with plain_files.opened(file) as stream:
-            profile = read(stream.read(FILE_LIMIT_BYTES), killed_ns=usage.ended_ns)
+            profile = read(stream.read(FILE_LIMIT_BYTES), killed_ns=usage.ended_ns, most_calls=most_calls)
         if profile.rank != usage.rank:
             raise NotAProfile(f"it is the profile of rank {profile.rank}")
         return profile

@@ -17,8 +17,11 @@ from experiments.errors import NotPlain
 from experiments.workloads.kept_files import MOST_PARTS, has_wildcard, selected
 from workers.errors import TrialFailed
 
-FILE_LIMIT_BYTES: Final = 256 << 20
-"""Of all files together that a run wrote and its parser reads; a table without its middle would be another one."""
+FILE_LIMIT_BYTES: Final = 64 << 20
+"""Of all files together that a run wrote and its parser reads, which takes up to 16 times as much memory.
+
+A table without its middle would be another one.
+"""
 MOST_KEPT: Final = 50
 """Files that patterns keep of one trial."""
 HOLES_LIMIT_BYTES: Final = 256 << 20
@@ -42,7 +45,7 @@ def texts_of(work: Path, patterns: Sequence[str]) -> dict[str, str]:
     room = FILE_LIMIT_BYTES
     for name in names_of(work, patterns):
         texts[name] = plain_files.read_text(work / name, limit_bytes=room)
-        room -= len(texts[name])
+        room -= (work / name).stat().st_size
     return texts
 
 

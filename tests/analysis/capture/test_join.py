@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import struct
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
 import analysis
+from analysis.capture import join as capture_join
+from analysis.capture import sharding
 from analysis.capture.join import Joined, join
 from analysis.capture.sharding import Recording
 from analysis.capture.tables import read_capture
+from analysis.errors import UnreadableCapture
 from tests.analysis import capture_files as files
 from tests.analysis.capture_files import Frame
 from tests.analysis.frames import ethernet, ipv4, tcp
@@ -103,3 +108,38 @@ def test_frames_of_strangers_count_where_they_meet_a_host(tmp_path: Path) -> Non
         path.write_bytes(files.pcapng([stranger]))
     made = [Recording(f"n{n + 1}", path, frozenset({f"10.0.0.{n + 1}"})) for n, path in enumerate(paths)]
     assert joined(tmp_path, made)[0].packets == 1
+
+
+@pytest.mark.parametrize("claimed", [100_000, 1 << 31, (1 << 32) - 1])
+def test_blocks_that_claim_more_bytes_than_they_have_are_refused(tmp_path: Path, claimed: int) -> None:
+    """The bytes behind a recording are others of the worker's memory."""
+    made = recordings(traffic(60), tmp_path, [exact] * 3, hosts=(0, 1))
+    frame = Frame.whole(START, ethernet(ipv4(tcp(22, 50_000), source="10.0.0.2", destination="10.9.9.9")))
+    damage = struct.pack("<III", 0xBAD, 12, 99)  # ends what is decoded, one packet
+    lie = bytearray(files.enhanced(frame))
+    lie[20:24] = struct.pack("<I", claimed)
+    made[1].path.write_bytes(files.section() + files.interface() + files.obsolete(frame) + damage + lie)
+    with pytest.raises(UnreadableCapture, match="not written by dumpcap"):
+        joined(tmp_path, made)
+
+
+def test_long_packets_are_joined_in_bounded_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (capture_join, sharding):
+        monkeypatch.setattr(module, "WINDOW_BYTES", 1 << 20)
+
+    def peak_bytes(packets: int) -> int:
+        directory = tmp_path / str(packets)
+        directory.mkdir()
+        made = []
+        for host in ("10.0.0.1", "10.0.0.2"):
+            data = ethernet(ipv4(tcp(22, 50_000, payload=bytes(60_000)), source=host, destination="10.9.9.9"))
+            path = directory / f"{host}.pcapng"
+            path.write_bytes(files.pcapng([Frame.whole(START + number, data) for number in range(packets)]))
+            made.append(Recording(host, path, frozenset({host})))
+        tracemalloc.start()
+        assert joined(directory, made)[0].packets == 2 * packets
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return peak
+
+    assert peak_bytes(600) < peak_bytes(100) + (8 << 20)

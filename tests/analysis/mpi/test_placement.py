@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -115,3 +116,17 @@ def test_stored_machines_are_read_back_and_equal_ones_are_stored_once() -> None:
     rows = stored(hosts)
     assert [row["hosts"] for row in rows] == [[["n1"], ["n2"]], [["n3"]], [["a", "b"]]]
     assert machines_of(rows) == hosts
+
+
+def test_ranks_that_each_may_use_thousands_of_cores_take_time_that_grows_as_their_number():
+    """A hostile host and its ranks state both."""
+    cores = tuple(Core(0, 0, (cpu,)) for cpu in range(9000))
+    machine = Machine(("h",), cores, frozenset(range(9000)))
+
+    def took_s(count: int) -> float:
+        ranks = [{"rank": n, "host": "h", "cpus": [0], "cpu": 0, "allowed": f"0-{8999 - n}"} for n in range(count)]
+        began_s = time.process_time()
+        assert findings(ranks, [machine]) == {}
+        return time.process_time() - began_s
+
+    assert took_s(400) < 2.8 * took_s(200)

@@ -1,5 +1,7 @@
 """Metrics and tables of a run from the profiles of its ranks."""
 
+import tracemalloc
+
 import pytest
 
 from analysis.catalogue import METRICS
@@ -88,3 +90,19 @@ def test_its_last_bin_ends_with_the_window():
     bins = [bin_ns // 4, bin_ns // 2, bin_ns // 4, *[0] * (2 * layout.BINS - 3)]
     rank = read(page_of(0, 1, window_s=2.5 * bin_ns / 1e9, calls=[("Recv", 1, bin_ns / 1e9, 0)], bins=bins))
     assert profile.tables([rank], {0: "n1"}, "summary")["inside"][0]["shares"] == [0.25, 0.5, 0.5]
+
+
+def test_pairs_of_many_ranks_are_not_in_memory_at_once():
+    """Each rank may have messages for 4096 others, in a forged profile too."""
+    messages = [(to, 1, 8 + to) for to in range(layout.MOST_PEERS)]
+    page = page_of(0, layout.MOST_PEERS, window_s=1.0, messages=messages)
+    ranks = [read(page)] * 40
+    tracemalloc.start()
+    tables = profile.tables(ranks, {0: "n1"}, "summary")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(tables["pairs"]) == profile.MOST_PAIRS
+    assert tables["pairs"][0] == [0, 4095, 1, 8 + 4095]
+    assert tables["pairs_left_out"] == 40 * layout.MOST_PEERS - profile.MOST_PAIRS
+    assert tables["between_hosts_bytes"] == 40 * sum(8 + to for to in range(1, layout.MOST_PEERS))
+    assert peak < 15 << 20

@@ -2,6 +2,7 @@
 
 import re
 import time
+import tracemalloc
 from contextlib import suppress
 from importlib import import_module
 
@@ -325,6 +326,40 @@ def test_reading_of_an_output_ends_at_the_limit_of_its_request():
 def test_extractor_refuses_more_numbers_than_fit_into_memory(monkeypatch, extractor, text):
     monkeypatch.setattr(extractors, "MOST_NUMBERS", 3)
     assert "more than 3 numbers" in refused(text, extract=[{"name": "x", **extractor}])
+
+
+@pytest.mark.parametrize(
+    ("extractor", "text", "words"),
+    [
+        ({"regex": r"t = (\d+)"}, "\n" * 1_000_002, "more than 1000000 lines"),
+        ({"regex": r"t = (\d+)"}, "\r" * 1_000_002, "more than 1000000 lines"),
+        ({"regex": r"t = (\d+)"}, "\u0100" * 1_000_002 + "\b", "is not in the output"),
+        ({"json_pointer": "/0"}, "[[]" + ",[]" * 1_000_002 + "]", "more than 2000000 values"),
+        ({"csv_column": "a"}, "a" + "," * 2_000_000, "a row has more than 1000000 characters"),
+    ],
+    ids=["lines", "returns", "backspaces", "values", "cells"],
+)
+def test_reading_takes_little_memory_whatever_was_printed(extractor, text, words):
+    tracemalloc.start()
+    assert words in refused(text, extract=[{"name": "x", **extractor}])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 80 << 20
+
+
+def test_a_row_of_many_lines_has_a_limit_too(monkeypatch):
+    monkeypatch.setattr(extractors, "_LONGEST_ROW", 1000)
+    rows = 'a,b\n1,"2\n3"\n'
+    assert figure(rows + '4,"\n"\n' * 1000, csv_column="a") == 4
+    assert "a row has more than 1000 characters" in refused(
+        rows + '"\n",' * 1001, extract=[{"name": "x", "csv_column": "a"}]
+    )
+
+
+@pytest.mark.parametrize("slug", ["osu", "imb", "hpcc", "netpipe", "water"])
+def test_built_in_programs_refuse_millions_of_lines(slug):
+    with pytest.raises(OutputError, match="more than 1000000 lines"):
+        get(slug).parse("\n" * 1_000_002, {})
 
 
 def test_sizes_take_units_and_limits_are_written_in_full() -> None:

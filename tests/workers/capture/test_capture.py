@@ -6,6 +6,7 @@ import contextlib
 import json
 import signal
 import subprocess
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -65,6 +66,19 @@ def test_the_last_packets_are_not_lost(testbed: Session, tmp_path: Path) -> None
         assert report.captured >= 2 * count
         assert report.captured == report.received == capinfos(path)[0]
         assert (report.dropped, report.died, report.limit_reached) == (0, False, False)
+
+
+def test_long_slots_become_a_file_in_pieces(testbed: Session, tmp_path: Path) -> None:
+    """A slot is as long as the snap length, however short its frame is: 8192 of the longest are 2 GB."""
+    with testbed.capture(snap_length=262_144) as capture:
+        ping(testbed, 60)
+        tracemalloc.start()
+        report = capture.stop()
+        path = capture.save(tmp_path / "capture.pcapng.zst")
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert report.captured == capinfos(path)[0] >= 120
+    assert peak < 30 << 20
 
 
 def test_packets_and_bytes_can_be_read_while_it_runs(testbed: Session, eventually: Callable[..., object]) -> None:

@@ -17,6 +17,7 @@ import analysis
 from experiments.files import trial_directory
 from experiments.models import Cluster, Lease, State, Trial
 from tests.workers.clusters.real_hosts import Slurm, SshHosts
+from workers.capture.stored_capture import SHARES
 from workers.launchers import BTL_PORTS
 
 WATER = {"workload": "water", "parameters": {"molecules": 64, "steps": 20}, "sweep": {"hosts": [3]}}
@@ -58,7 +59,7 @@ def test_it_measures_on_hosts_over_ssh(run_all: Callable[..., list[Trial]], ssh_
         between.stop()
         stored = between.save(trial_directory(trial) / "between.pcapng.zst")
     require_result(trial)
-    assert not (trial_directory(trial) / "shares").exists()
+    assert not (trial_directory(trial) / SHARES).exists()
     assert (trial.trust, trial.trust_reasons) == ("good", [])
     assert trial.conditions["hosts"] == ["n1", "n2", "n3"]
     names = set(trial.artifacts.filter(kind="capture").values_list("name", flat=True))

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from experiments import files
 from experiments.errors import NotPlain
+from experiments.workloads.kept_files import is_reserved, selected
+from workers.capture import stored_capture
 from workers.errors import TrialFailed
-from workers.trial import written
+from workers.trial import delivery, written
 
 
 @pytest.fixture
@@ -62,6 +65,10 @@ def test_it_reads_them_together_within_a_limit(work: Path, monkeypatch: pytest.M
     monkeypatch.setattr(written, "FILE_LIMIT_BYTES", 30)
     with pytest.raises(NotPlain, match="is longer than"):
         written.texts_of(work, ["run*/rates.csv"])
+    for number in (1, 2):
+        (work / f"run{number}/rates.csv").write_text("\u00e9" * 10)  # 20 bytes
+    with pytest.raises(NotPlain, match="is longer than"):
+        written.texts_of(work, ["run*/rates.csv"])
 
 
 def test_it_keeps_a_file_under_its_path(work: Path) -> None:
@@ -103,3 +110,12 @@ def test_a_file_of_holes_is_judged_at_once(work: Path) -> None:
     with pytest.raises(TrialFailed, match="mostly empty"):
         written.require_room([work / "hole.log"], limit_bytes=1 << 50)
     assert time.monotonic() - begun < 1
+
+
+def test_names_of_the_trials_own_files_are_reserved() -> None:
+    """A program's file would take the place of what was measured, or be removed with the scratch files."""
+    names = {value for name, value in vars(files).items() if name.endswith("_NAME")}
+    own = {*names, *delivery.SCRATCH, written.KEPT, stored_capture.NAME, "stdout.txt", "samples.json", "ranks.json"}
+    assert len(names) == 5
+    assert [name for name in sorted(own) if not is_reserved(name)] == []
+    assert selected(["*"], sorted(own)) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -10,12 +11,17 @@ from typing import IO
 import pytest
 
 from analysis.catalogue import METRICS
+from analysis.mpi.layout import RING
 from experiments.common import plain_files
 from experiments.files import read_mpi_profile
 from experiments.models import Kind, State, Trial
 from experiments.selectors.study import study_of
+from tests.analysis.mpi.pages import NS, PLACES, page_of
 from tests.workers.trial.mpi.trees import tree_of
+from workers.launchers import Profile
+from workers.trial import inside_mpi
 from workers.trial.inside_mpi import left_behind
+from workers.trial.rank_usage import RankUsage
 
 WATER = {"workload": "water", "parameters": {"molecules": 64, "steps": 20}, "sweep": {"hosts": [2]}}
 
@@ -114,3 +120,34 @@ def test_profiles_of_no_rank_of_a_failed_run_are_not_read(tmp_path: Path, monkey
         (tmp_path / f"rank-{rank}.mpi").write_bytes(b"x" * 100)
     assert left_behind(tmp_path, 2) is None
     assert read == ["rank-0.mpi", "rank-1.mpi"]
+
+
+def usages_of(count: int) -> list[RankUsage]:
+    return [RankUsage(rank, "n1", 1.0, 0.0, 1000, 10, 1, 0, None, 0, 1, 0.0) for rank in range(count)]
+
+
+def test_traces_of_many_ranks_take_the_memory_of_the_calls_that_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each rank leaves up to 200 000 calls, 14 MB."""
+    monkeypatch.setattr(inside_mpi, "MOST_CALLS", 10_000, raising=False)
+    trace = [(NS, NS, PLACES["Send"], 1, 8)]
+    for rank in range(10):
+        page = page_of(rank, 10, window_s=1.0, calls=[("Send", 1, 0.5, 8)], trace=trace, events=RING)
+        (tmp_path / f"rank-{rank}.mpi").write_bytes(page)
+    tracemalloc.start()
+    inside = inside_mpi.inside_mpi(Profile("trace", tmp_path), tmp_path, usages_of(10), 10)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert inside.calls is not None
+    assert len(inside.calls.rows) == 10_000
+    assert set(inside.calls.left_out.values()) == {RING - 1000}
+    assert peak < 80 << 20
+
+
+def test_reports_of_transport_have_a_limit_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for rank in range(3):
+        (tmp_path / f"rank-{rank}.mpi.ways").write_text("x" * 400)
+    assert inside_mpi.read_observed_transport(tmp_path, usages_of(3)) is not None
+    monkeypatch.setattr(inside_mpi, "TRANSPORTS_LIMIT_BYTES", 1000, raising=False)
+    assert inside_mpi.read_observed_transport(tmp_path, usages_of(3)) is None
