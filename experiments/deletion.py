@@ -41,7 +41,9 @@ def delete(experiment: Experiment, *, by: Any) -> Deleted:
             if not task.is_over:
                 raise StaleTrial(f"A background task uses {experiment.name}: wait for it, or delete it.")
             task.forget()
-        numbers = list(experiment.trials.order_by("pk").values_list("pk", flat=True))
+        # With keys: rows that other requests add now wait, and find nothing to refer to.
+        Experiment.objects.select_for_update().get(pk=experiment.pk)
+        numbers = list(experiment.trials.select_for_update().order_by("pk").values_list("pk", flat=True))
         files = Artifact.objects.filter(trial__experiment=experiment, removed_at=None)
         deleted = Deleted.objects.create(
             uid=experiment.uid,

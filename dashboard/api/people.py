@@ -28,7 +28,7 @@ from dashboard.people.people import (
     new_account_link,
     password_link_of,
 )
-from experiments.access import may_see_people
+from experiments.access import may_see_people, only_project
 from experiments.models import Membership
 
 _WORDS = OpenApiParameter("q", str, description="Words of the name or e-mail.")
@@ -158,9 +158,10 @@ class PersonViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.G
     @extend_schema(responses={200: PersonSerializer, **schema.errors(400)})
     @action(detail=False, methods=["get"])
     def me(self, request: Request) -> Response:
-        """Return the caller's own account with its roles."""
+        """Return the caller's own account with its roles; of a token in its project."""
         refuse_unknown(request, set())
-        return Response(self.get_serializer(account_rows().get(pk=request.user.pk)).data)
+        own = account_rows(only_project(request.user)).get(pk=request.user.pk)
+        return Response(self.get_serializer(own).data)
 
 
 def _linked(user: Any, link: str, *, status: int = 200) -> Response:

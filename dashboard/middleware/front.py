@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import structlog
 from django.conf import settings
+from django.core.exceptions import ObjectDoesNotExist
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import Resolver404, get_script_prefix, resolve, reverse
@@ -36,7 +37,7 @@ PERMISSIONS_POLICY: Final = ", ".join(
 
 
 _CONFLICTS: Final = (UniqueViolation, ForeignKeyViolation, DeadlockDetected)
-"""Errors of the database if two requests change the same rows at once."""
+"""Errors of the database if two requests change the same rows at once; a row may also be gone."""
 log = structlog.get_logger()
 
 
@@ -70,7 +71,8 @@ class FrontMiddleware:
             return refuse(request, 503, f"Stopped after {limit} of CPU time. Request less at once.")
         if isinstance(error, StaleTrial):
             return refuse(request, 409, str(error))
-        if isinstance(error.__cause__, _CONFLICTS):
+        is_gone = isinstance(error, ObjectDoesNotExist) and request.method not in ("GET", "HEAD")
+        if is_gone or isinstance(error.__cause__, _CONFLICTS):
             log.warning("request_conflicted", path=request.path_info, reason=" ".join(str(error).split()))
             return refuse(request, 409, "Another request changed the same data at this moment. Try again.")
         if not isinstance(error, Busy):

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from django_htmx.http import trigger_client_event
 
 from analysis.numbers import plural
+from dashboard.background.diagnoses import share_done
 from dashboard.panels.experiment.excluded_trials import Stale, stale_points
 from dashboard.panels.new.draft import (
     as_yaml,
@@ -41,7 +42,7 @@ from experiments.library import built_in
 from experiments.models import Cluster, Experiment, Project
 from experiments.models.experiment import cluster_for, require_offered
 from experiments.revision import Revision, preview_of
-from experiments.selectors.diagnosis import answers_of, diagnosis_of
+from experiments.selectors.diagnosis import answers_of, cached_diagnosis, diagnosis_of
 from experiments.specification import ExperimentSpec, design, parse
 from experiments.specification.goal import Budget
 from experiments.specification.network_study import expanded
@@ -166,7 +167,10 @@ def _with_next_trials(experiment: Experiment) -> dict[str, Any]:
 
     Without a goal it is a fixed design of them alone; with one, the whole design and its goal.
     """
-    suggested = diagnosis_of(experiment).suggested
+    # The background worker makes the diagnosis of a large experiment: here it would hold a thread.
+    is_made_here = share_done(experiment) is None
+    diagnosis = diagnosis_of(experiment) if is_made_here else cached_diagnosis(experiment)[0]
+    suggested = diagnosis.suggested if diagnosis is not None else []
     if not suggested:
         raise Http404("no trials are recommended")
     draft, name = dict(experiment.specification), f"{experiment.name}, again"[:120]

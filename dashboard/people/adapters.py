@@ -116,9 +116,8 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
         """Send a mail after the answer, whose time would show an account."""
         if settings.SENDS_MAIL:
-            message = self.render_mail(
-                template_prefix, email, {"request": allauth_context.request, "email": email, **context}
-            )
+            about = {"request": allauth_context.request, "email": email, "address": settings.PUBLIC_ADDRESS}
+            message = self.render_mail(template_prefix, email, {**about, **context})
             threading.Thread(target=_send, args=[message]).start()
 
 

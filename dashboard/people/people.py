@@ -309,9 +309,10 @@ def _require_superuser(request: HttpRequest) -> None:
         raise PermissionDenied
 
 
-def account_rows() -> QuerySet[Any]:
-    """Return all accounts by name, with roles and counts."""
+def account_rows(within: int | None = None) -> QuerySet[Any]:
+    """Return all accounts by name, with roles and counts; ``within``: of one project."""
     roles = Membership.objects.select_related("project").order_by("project__name")
+    roles = roles if within is None else roles.filter(project=within)
     return (
         User._default_manager.select_related("preferences")
         .prefetch_related(Prefetch("memberships", roles))

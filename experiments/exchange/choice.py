@@ -12,12 +12,17 @@ from experiments.exchange.bundle import ChosenTrials
 from experiments.models import Experiment
 
 MOST_EXPERIMENTS: Final = 20
+MOST_NAMES: Final = 100
+"""Each is a query."""
 _OWNERS: Final = {"e": ("slug", "experiment"), "c": ("configurations", "configuration"), "t": ("trials", "trial")}
 """Kind of a name -> how its experiment is found, and its word."""
 
 
 def select_experiments(names: Sequence[str], among: QuerySet[Experiment] | None = None) -> list[ChosenTrials]:
     """Return each named experiment once, in order. Raise CannotExport."""
+    names = list(dict.fromkeys(names))
+    if len(names) > MOST_NAMES:
+        raise CannotExport(f"A bundle has at most {MOST_NAMES} names, not {len(names)}: name whole experiments.")
     visible = (Experiment.objects.all() if among is None else among).select_related("cluster", "owner")
     selected: dict[int, tuple[Experiment, set[int], bool]] = {}
     for name in names:

@@ -27,7 +27,15 @@ from experiments.common.strict_json import MOST_VALUES
 from experiments.errors import BadBundle, FieldError, InvalidSpec, NotPlain, OutputError
 from experiments.exchange.archive import JSON_BYTES
 from experiments.exchange.exporting import pieces_of
-from experiments.exchange.file_moves import begin_import, cluster_elsewhere, files_with_rows, imported_by, place_of
+from experiments.exchange.file_moves import (
+    IN_TRASH,
+    begin_import,
+    cluster_elsewhere,
+    files_with_rows,
+    imported_by,
+    is_in_trash,
+    place_of,
+)
 from experiments.exchange.import_plan import ImportPlan
 from experiments.exchange.importers import read_report
 from experiments.exchange.measured import DescribedRuns, DescribedTrial, checked, ranks_of, read_measured
@@ -123,6 +131,9 @@ def _import(
     plan.existing = Experiment.objects.filter(uid=plan.uid).first()
     if plan.existing is not None:
         plan.note = "it is here already"
+        return plan
+    if is_in_trash(plan.uid):
+        plan.note = IN_TRASH
         return plan
     # Everything is read before anything is stored: one unreadable output refuses all of it.
     read = [_read(described, number, points[number], path.parent) for number in range(len(points))]

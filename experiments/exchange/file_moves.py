@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, Final
 
 from django.conf import settings
 from django.db import transaction
@@ -18,8 +18,10 @@ from experiments import store
 from experiments.common import plain_files
 from experiments.common.storable import storable
 from experiments.errors import BadBundle
-from experiments.models import Cluster, Experiment, Project, Trial
+from experiments.models import Cluster, Deleted, Experiment, Project, Trial
 from experiments.models.serialised import lock_name
+
+IN_TRASH: Final = "it is in the trash of this installation: restore it there"
 
 
 @contextmanager
@@ -47,8 +49,13 @@ def begin_import(project: Project, uid: uuid.UUID, *, existing: Experiment | Non
     """Serialise imports of a project. Raise BadBundle if another stored this."""
     lock_name(f"import:{project.pk}")
     lock_name(f"import:{uid}")
-    if existing is None and Experiment.objects.filter(uid=uid).exists():
+    if existing is None and (Experiment.objects.filter(uid=uid).exists() or is_in_trash(uid)):
         raise BadBundle("Another request imported this at the same time. Import it again to add what is missing.")
+
+
+def is_in_trash(uid: uuid.UUID) -> bool:
+    """Return whether a deleted experiment needs this identity to be restored."""
+    return Deleted.objects.filter(uid=uid).exists()
 
 
 def place_of(trial: Trial, scratch: Path) -> tuple[Path, str]:
@@ -60,7 +67,7 @@ def place_of(trial: Trial, scratch: Path) -> tuple[Path, str]:
 def cluster_elsewhere(slug: str, name: str, kind: str, facts: Mapping[str, Any], project: Project) -> Cluster:
     """Return the row of an unreachable cluster. Raise BadBundle if its name is taken.
 
-    A cluster of the same slug that another project imported with another kind or other facts is another one.
+    A cluster of the same slug that another project imported with another name, kind or other facts is another one.
     """
     described = {"name": storable(name)[:120], "kind": kind, "facts": storable(dict(facts))}
     for number in count(1):
@@ -70,7 +77,7 @@ def cluster_elsewhere(slug: str, name: str, kind: str, facts: Mapping[str, Any],
         )
         if not row.elsewhere:
             raise BadBundle(f"A cluster of this installation is called {numbered}: rename one of the two first.")
-        is_same = (row.kind, row.facts) == (kind, described["facts"])
+        is_same = (row.name, row.kind, row.facts) == tuple(described.values())
         if is_same or row.trials.filter(experiment__project=project).exists():
             return row
     raise AssertionError("numbers do not end")

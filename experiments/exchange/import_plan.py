@@ -23,7 +23,15 @@ from experiments.common.storable import storable
 from experiments.errors import BadBundle
 from experiments.exchange.archive import ELSEWHERE, JSON_BYTES, OF_COMMAND, Archive, Limits, in_pieces
 from experiments.exchange.bundle import CONTENTS
-from experiments.exchange.file_moves import begin_import, cluster_elsewhere, files_with_rows, imported_by, place_of
+from experiments.exchange.file_moves import (
+    IN_TRASH,
+    begin_import,
+    cluster_elsewhere,
+    files_with_rows,
+    imported_by,
+    is_in_trash,
+    place_of,
+)
 from experiments.exchange.incoming import BAD, digest_of, experiment_of, trials_of
 from experiments.exchange.records import (
     TRIAL_FIELDS,
@@ -170,7 +178,9 @@ def _compared(archive: Archive, record: ExperimentRecord, project: Project, owne
     plan.existing = existing = Experiment.objects.filter(uid=record.uid).first()
     is_of_others = existing is not None and owner is not None and not may_cancel(owner, existing)
     blocked = existing is not None and (not existing.is_imported or existing.project_id != project.pk or is_of_others)
-    if existing is not None and not existing.is_imported:
+    if existing is None and is_in_trash(record.uid):
+        blocked, plan.note = True, IN_TRASH
+    elif existing is not None and not existing.is_imported:
         plan.note = "it was measured here, and is not imported"
     elif existing is not None and existing.project_id != project.pk:
         plan.note = "another project of this installation has it already"
@@ -214,7 +224,7 @@ def _store(
     begin_import(project, record.uid, existing=plan.existing)
     experiment = plan.existing
     if experiment is not None:
-        experiment = Experiment.objects.select_for_update().get(pk=experiment.pk)
+        experiment.wait_for_others()
     clusters = {cluster.slug: _cluster(cluster, bundle.contents, project) for cluster in record.clusters}
     cluster = clusters[record.cluster] if record.cluster is not None else None
     origin = _origin(bundle, record, owner)

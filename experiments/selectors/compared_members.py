@@ -41,9 +41,14 @@ class Member:
     """Configuration key -> counted trials, with `is_disturbed`."""
     left_out: int = 0
     """Trials without a result."""
+    _by_point: dict[Names, dict[Point, Configuration]] = field(default_factory=dict, repr=False)
+    """Of the complete design: a comparison looks up thousands of points."""
 
     def at(self, names: Names, point: Point) -> Configuration | None:
-        return next((c for c in self.configurations if point_of(c, names) == point), None)
+        if names not in self._by_point:
+            rows = {point_of(row, names): row for row in reversed(self.configurations)}  # the first row of a point
+            self._by_point[names] = rows
+        return self._by_point[names].get(point)
 
     def trials_at(self, names: Names, point: Point) -> list[Any]:
         configuration = self.at(names, point)

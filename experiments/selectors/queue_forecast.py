@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any, Final, Self
 
 from django.db.models import Count
@@ -22,16 +23,21 @@ Resources = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """The forecast of an experiment; times are None if unknown.
-
-    ``ahead``: the experiments before it, each with its number of unfinished trials.
-    """
+    """The forecast of an experiment; times are None if unknown."""
 
     starts_in_s: float | None = None
     """Seconds until its next waiting trial starts."""
     left_s: float | None = None
     """Seconds until its last trial ends, including trials of others in between."""
-    ahead: Mapping[int, int] = field(default_factory=dict)
+    read_ahead: Callable[[], Mapping[int, int]] = field(default=dict, compare=False, repr=False)
+
+    @property
+    def ahead(self) -> Mapping[int, int]:
+        """Return the experiments before it, each with its number of unfinished trials.
+
+        Read for one experiment: those of a long queue together have the square of its length.
+        """
+        return self.read_ahead()
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,20 +124,31 @@ class _Queue:
     running: dict[int, int] = field(default_factory=dict)
     projects: dict[int, list[Mapping[str, Any]]] = field(default_factory=dict)
 
-    def outlook(self, row: Mapping[str, Any], lasting: Mapping[int, float | None]) -> Outlook:
-        """Return the forecast of an experiment; ``lasting`` has seconds by experiment."""
-        experiments = self.projects[row["project_id"]]
-        before = experiments[: experiments.index(row)]
-        first_s = _sum(*(lasting[other["experiment_id"]] for other in before))
-        ahead = {other["experiment_id"]: other["count"] for other in before}
+    def outlooks(self, lasting: Mapping[int, float | None]) -> Iterator[tuple[int, Outlook]]:
+        """Yield the forecast of each experiment; ``lasting`` has seconds by experiment.
+
+        In time that grows with the queue: the header of every page reads them.
+        """
+        needed = {project_id: _sum(*(lasting[row["experiment_id"]] for row in rows))
+                  for project_id, rows in self.projects.items()}  # fmt: skip
+        for rows in self.projects.values():
+            first_s: float | None = 0.0
+            for position, row in enumerate(rows):
+                last_s = _sum(first_s, lasting[row["experiment_id"]])
+                reached = self._reached_s(row, first_s, needed), self._reached_s(row, last_s, needed)
+                yield row["experiment_id"], Outlook(*reached, partial(self._ahead, row, position, lasting))
+                first_s = last_s
+
+    def _ahead(self, row: Mapping[str, Any], position: int, lasting: Mapping[int, float | None]) -> Mapping[int, int]:
+        before = self.projects[row["project_id"]][:position]
+        ahead = {other["experiment_id"]: int(other["count"]) for other in before}
         ahead |= {
             earlier["experiment_id"]: _trials_before(row, earlier, lasting) for earlier in self._served_before(row)
         }
         for experiment_id, count in self.running.items():
             ahead[experiment_id] = ahead.get(experiment_id, 0) + count
         ahead.pop(row["experiment_id"], None)
-        last_s = _sum(first_s, lasting[row["experiment_id"]])
-        return Outlook(self._reached_s(row, first_s, lasting), self._reached_s(row, last_s, lasting), ahead)
+        return ahead
 
     def _served_before(self, row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         """Return the first experiments of projects that precede: less use, or older."""
@@ -140,19 +157,19 @@ class _Queue:
         return [other for other in others if _turn(other) < _turn(first)]
 
     def _reached_s(
-        self, row: Mapping[str, Any], work_s: float | None, lasting: Mapping[int, float | None]
+        self, row: Mapping[str, Any], work_s: float | None, needed: Mapping[int, float | None]
     ) -> float | None:
         """Return the seconds until the project has had ``work_s``.
 
-        Other projects meanwhile get what makes their use equal, as far as they need it.
+        Other projects meanwhile get what makes their use equal, as far as they need it (``needed``).
         """
         reached = _sum(self.busy_s, work_s)
         for project_id, rows in self.projects.items():
             share_s = None if work_s is None else work_s + row["used_s"] - rows[0]["used_s"]
             if project_id == row["project_id"] or (share_s is not None and share_s <= 0):
                 continue
-            needed = _sum(*(lasting[other["experiment_id"]] for other in rows))
-            reached = _sum(reached, None if needed is None or share_s is None else min(needed, share_s))
+            needed_s = needed[project_id]
+            reached = _sum(reached, None if needed_s is None or share_s is None else min(needed_s, share_s))
         return reached
 
 
@@ -188,9 +205,10 @@ def outlooks(rows: Sequence[Mapping[str, Any]], running: Sequence[Trial]) -> dic
             queue = queues.setdefault(_resources(clusters, row["cluster_id"]), _Queue())
             queue.projects.setdefault(row["project_id"], []).append(row)
     lasting = {row["experiment_id"]: lengths.total_s(row) for row in rows}
+    forecasts = {hosts: dict(queue.outlooks(lasting)) for hosts, queue in queues.items()}
     for row in rows:
-        hosts = _resources(clusters, row["cluster_id"])
-        by_experiment[row["experiment_id"]] = queues[hosts].outlook(row, lasting) if _starts(row) else Outlook()
+        of_hosts = forecasts[_resources(clusters, row["cluster_id"])] if _starts(row) else {}
+        by_experiment[row["experiment_id"]] = of_hosts.get(row["experiment_id"], Outlook())
     return by_experiment
 
 

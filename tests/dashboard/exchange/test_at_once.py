@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import threading
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
+from django.db import IntegrityError, connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
@@ -15,7 +16,8 @@ from experiments import deletion
 from experiments.errors import AccountUnchanged, BadBundle, StaleTrial
 from experiments.exchange.external_results import import_description
 from experiments.library import load_defaults
-from experiments.models import Experiment, Program, Project
+from experiments.models import Experiment, Program, Project, Report, ShareLink
+from tests.dashboard.api.clients import client_of
 from tests.experiments import factories
 from tests.experiments.races import at_once
 from tests.experiments.specifications import specification
@@ -123,6 +125,50 @@ def test_equal_forms_at_once_are_no_errors():
     experiment = factories.experiment(owner=root)
     experiment.cancel()
     assert set(sent_at_once(root, "/experiments/chosen/delete/", {"of": f"e:{experiment.slug}"})) == {302}
+
+
+def test_what_is_added_during_a_deletion_waits_and_is_refused(monkeypatch):
+    """It referred to an experiment whose rows were stored in the trash without it."""
+    author = factories.person("root", is_superuser=True)
+    experiment = factories.experiment(owner=author)
+    experiment.cancel()
+    store, refused = deletion._store, []
+
+    def share():
+        try:
+            ShareLink.issue([experiment], by=author, days=7)
+        except IntegrityError as error:
+            refused.append(error)
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=share)
+
+    def store_beside_it(*args):
+        rows = store(*args)
+        thread.start()
+        thread.join(0.5)
+        return rows
+
+    monkeypatch.setattr(deletion, "_store", store_beside_it)
+    deleted = deletion.delete(experiment, by=author)
+    thread.join(10)
+    assert (len(refused), ShareLink.objects.count()) == (1, 0)
+    assert deletion.restore_deleted(deleted).slug == experiment.slug
+
+
+@pytest.mark.usefixtures("empty_redis")
+def test_a_report_that_is_deleted_during_its_edit_is_a_conflict(monkeypatch):
+    root = factories.person("root", is_superuser=True)
+    report = Report.write(load_defaults(), "Water", "", {}, by=root)
+    monkeypatch.setattr("dashboard.reports.writing.check_text", lambda *_: Report.objects.all().delete())
+    monkeypatch.setattr("dashboard.api.reports.check_text", lambda *_: Report.objects.all().delete())
+    client = Client(raise_request_exception=False)
+    client.force_login(root)
+    assert client.post(f"/reports/{report.pk}/edit/", {"title": "Ice", "text": "", "base": 1}).status_code == 409
+    report = Report.write(load_defaults(), "Water", "", {}, by=root)
+    answer = client_of(root).put(f"/api/v1/reports/{report.pk}/", {"version": 1, "text": ""}, "application/json")
+    assert answer.status_code == 409
 
 
 @pytest.mark.usefixtures("empty_redis")

@@ -11,9 +11,11 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from experiments import deletion
 from experiments.exchange.bundle import write_bundle
 from experiments.exchange.choice import select_experiments
 from experiments.exchange.exporting import BundleOptions
+from experiments.exchange.file_moves import cluster_elsewhere
 from experiments.models import Artifact, Experiment, Project, TrialResult
 from tests.dashboard.api.clients import client_of
 from tests.experiments import factories
@@ -22,16 +24,22 @@ from tests.experiments.exchange.archives import contents, packed
 pytestmark = pytest.mark.usefixtures("empty_redis", "session_directory")
 
 
-@pytest.fixture
-def archive(person: User) -> bytes:
-    """A bundle of an experiment that is here no longer."""
-    experiment = factories.experiment(owner=person)
+def bundled(owner: User) -> tuple[Experiment, bytes]:
+    """A measured experiment with a bundle of it."""
+    experiment = factories.experiment(owner=owner)
     trial = factories.analysing()
     trial.finish(TrialResult({"all": {"elapsed_s": 1.5}}, {}, "good", artifacts=[factories.stored_file(trial)]))
     stream = BytesIO()
     write_bundle(stream, select_experiments([experiment.slug]), BundleOptions(by="okafor"))
+    return experiment, stream.getvalue()
+
+
+@pytest.fixture
+def archive(person: User) -> bytes:
+    """A bundle of an experiment that is here no longer."""
+    experiment, archive = bundled(person)
     Experiment.objects.filter(pk=experiment.pk).delete()
-    return stream.getvalue()
+    return archive
 
 
 def send(user: Any, archive: bytes) -> Any:
@@ -66,6 +74,46 @@ def test_import_changes_experiments_of_others_for_maintainers_only(
         assert (answer.status_code, imported.name) == (200, before)
         assert "another user imported it" in answer.json()["arrivals"][0]["note"]
         assert not imported.trials.exists()
+
+
+def test_import_takes_no_identity_of_the_trash(person: User) -> None:
+    """Otherwise a member could keep the owner from restoring an experiment, by a bundle of it in another project."""
+    experiment, archive = bundled(person)
+    experiment.cancel()
+    deleted = deletion.delete(experiment, by=person)
+    eve, other = factories.person("eve"), Project.create_named("Other")
+    other.set_role(eve, "maintainer")
+    sent = client_of(eve).post("/api/v1/imports/?project=other", archive, content_type="application/zip")
+    assert (sent.status_code, sent.json()["arrivals"][0]["trials"]) == (200, 0)
+    assert "in the trash" in sent.json()["arrivals"][0]["note"]
+    assert deletion.restore_deleted(deleted).trials.count() == len(deleted.trials) > 0
+
+
+def test_described_runs_take_no_identity_of_the_trash(person: User, library: Project) -> None:
+    runs = json.dumps(
+        {"name": "Weather", "workload": "wrf", "cluster": "Hawk", "trials": [{"figures": {"elapsed_s": 2}}]}
+    )
+
+    def sent() -> Any:
+        return client_of(person).post("/api/v1/imports/", runs, content_type="application/yaml").json()["arrivals"][0]
+
+    assert sent()["trials"] == 1
+    deleted = deletion.delete(Experiment.objects.get(published=False), by=person)
+    assert "in the trash" in sent()["note"]
+    assert deletion.restore_deleted(deleted).trials.count() == 1
+
+
+def test_clusters_of_imports_keep_the_name_that_their_project_sent(library: Project, person: User) -> None:
+    mine = cluster_elsewhere("hawk", "Hawk", "ssh", {}, library)
+    assert cluster_elsewhere("hawk", "Not Hawk", "ssh", {}, Project.create_named("Other")).slug == "hawk-2"
+    assert cluster_elsewhere("hawk", "Hawk", "ssh", {}, Project.create_named("Third")) == mine
+
+
+def test_bundles_of_thousands_of_names_are_refused_at_once(page: Client, django_assert_max_num_queries: Any) -> None:
+    """Each name is a query: an address of 64 KiB would hold a thread of the site for minutes."""
+    with django_assert_max_num_queries(20):
+        answer = page.get("/bundles/new/?of=" + ",".join(f"t:{number}" for number in range(2000)))
+    assert (answer.status_code, "at most 100 names" in answer.text) == (400, True)
 
 
 def test_import_is_refused_beyond_the_quota_of_files(

@@ -12,7 +12,7 @@ from lxml import html
 
 from config.services.redis import Redis
 from experiments.models import Experiment
-from experiments.selectors.diagnosis import diagnosis_of
+from experiments.selectors.diagnosis import cached_diagnosis, diagnosis_of
 from experiments.specification import parse
 from tests.dashboard.panels.new.posts import posted
 
@@ -62,6 +62,24 @@ def test_a_clone_to_run_recommended_trials_opens_with_them(
     draft = page.get(reverse("new"), {"from": original.slug, "next": "1"}).context["form"].draft
     assert draft["sweep"]["hosts"] == sorted(parameters["hosts"] for parameters, _ in suggested)
     assert draft["repetitions"] == suggested[0][1]
+
+
+def test_a_clone_of_a_large_experiment_leaves_its_diagnosis_to_the_worker(
+    page: Client,
+    submit: Callable[..., Experiment],
+    run: Callable[..., None],
+    empty_redis: Redis,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    original = submit(name="Original", repetitions=2)
+    run(1)
+    original.cancel()
+    monkeypatch.setattr("dashboard.background.diagnoses.LARGE", 1)
+    clone = {"from": original.slug, "next": "1"}
+    assert page.get(reverse("new"), clone).status_code == 404
+    assert cached_diagnosis(original)[0] is None
+    suggested = diagnosis_of(original).suggested
+    assert page.get(reverse("new"), clone).context["form"].draft["repetitions"] == suggested[0][1]
 
 
 def test_a_clone_with_a_goal_adds_recommended_sizes_to_its_design(

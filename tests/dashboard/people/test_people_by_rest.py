@@ -54,6 +54,14 @@ def test_users_see_only_their_own_account() -> None:
     assert client.get(PEOPLE).status_code == client.get(f"{PEOPLE}ada/").status_code == 403
 
 
+def test_tokens_of_a_project_show_roles_in_it_alone() -> None:
+    ada, wing = factories.person("ada", "submitter"), Project.objects.create(slug="wing", name="Wing")
+    wing.set_role(ada, "maintainer")
+    for project, roles in ((wing, ["wing"]), (None, ["default", "wing"])):
+        account = client_of(ada, project=project).get(f"{PEOPLE}me/").json()
+        assert sorted(role["project"] for role in account["roles"]) == roles
+
+
 def test_smaller_tokens_of_superusers_do_not_see_people() -> None:
     root = factories.person("root", is_superuser=True)
     wing = Project.objects.create(slug="wing", name="Wing")

@@ -52,7 +52,7 @@ def link_of(client: Client, **headers: str) -> str:
     sent = len(mail.outbox)
     assert client.post(RESET, {"email": ADDRESS}, headers=headers).status_code == 302
     wait_for(lambda: len(mail.outbox) > sent)
-    match = re.search(r"https?://\S+", str(mail.outbox[-1].body))
+    match = re.search(r"https?://\S+reset\S+", str(mail.outbox[-1].body))
     assert match is not None
     return str(match[0])
 
@@ -65,6 +65,8 @@ def test_reset_link_begins_with_the_address_of_the_settings(reader: User, client
     settings.ALLOWED_HOSTS = ["*"]
     for headers in ({"Host": "evil.example"}, {"X-Forwarded-Host": "evil.example"}):
         assert link_of(client, **headers).startswith(f"https://lab.example{RESET}")
+        assert "asked Rankwire at https://lab.example for a new password" in mail.outbox[-1].body
+        assert "evil" not in str(mail.outbox[-1].message())
 
 
 def test_reset_link_works_once_and_ends_with_the_password(reader: User, client: Client) -> None:
