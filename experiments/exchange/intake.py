@@ -46,7 +46,7 @@ def import_file(
     """
     options: dict[str, Any] = {"project": project, "owner": owner, "dry_run": dry_run}
     if path.suffix in (*DESCRIPTIONS, TABLE):
-        plan = import_description(path, **options)
+        plan = import_description(path, **options, content_bytes=limits.content_bytes)
         return ImportResult(path.name, None, "", "", [plan], "description")
     if path.suffix == REPORT:
         plans, left_out = import_report(path, **options, most_values=limits.json_values)

@@ -9,6 +9,8 @@ from typing import Annotated, Any, Final, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, FailFast, Field, FiniteFloat, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
+from experiments.common.storable import problems
+
 _Item = TypeVar("_Item")
 Items = Annotated[list[_Item], FailFast()]
 """A list that is refused at its first wrong item: millions of errors would fill the memory."""
@@ -99,6 +101,12 @@ def _check_depth(value: Any, levels: int) -> None:
         _check_depth(item, levels - 1)
 
 
+def _check_plain(value: Any) -> Any:
+    if (first := next(problems(value), None)) is not None:
+        raise PydanticCustomError("shape", "{where}: {what}", {"where": first.path[:80], "what": first.message})
+    return value
+
+
 def _shaped(kind: Any) -> Callable[[Any], Any]:
     adapter = TypeAdapter(kind)
 
@@ -118,6 +126,8 @@ def _shaped(kind: Any) -> Callable[[Any], Any]:
 _Object = dict[str, Any]
 Facts = Annotated[_Object, AfterValidator(_shaped(_Object))]
 """Recorded facts by name, shown unchanged."""
+Specification = Annotated[Facts, AfterValidator(_check_plain)]
+"""A specification within the limits of those that are submitted here: pydantic would report each of a million names."""
 Parameters = Annotated[_Object, AfterValidator(_shaped(_Parameters))]
 Conditions = Annotated[_Object, AfterValidator(_shaped(_Conditions))]
 Certificate = Annotated[_Object | None, AfterValidator(_shaped(_Certificate | None))]

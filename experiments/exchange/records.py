@@ -93,7 +93,7 @@ class ClusterRecord(_Record):
 
 class VersionRecord(_Record):
     number: Annotated[int, Field(ge=1, le=2**31 - 1)]
-    specification: record_schemas.Facts
+    specification: record_schemas.Specification
     hash: _Hash
     created_at: Moment
 
@@ -136,7 +136,7 @@ class ExperimentRecord(_Record):
     cluster: _Slug | None
     clusters: Annotated[Items[ClusterRecord], Field(max_length=50)]
     version: Annotated[int, Field(ge=1, le=2**31 - 1)]
-    specification: record_schemas.Facts
+    specification: record_schemas.Specification
     specification_hash: _Hash
     versions: Annotated[Items[VersionRecord], Field(max_length=10_000)]
     configurations: Annotated[Items[ConfigurationRecord], Field(max_length=100_000)]

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
+from itertools import islice
 from typing import Any, Final
 
 from analysis.numbers import read_number
+from experiments.common import budget
 from experiments.errors import OutputError
 
 _ESCAPE: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ -/]*[0-~])")
@@ -35,6 +37,8 @@ _WORDS: Final = re.compile(r"\d+(?:\s+\d+)?\s+(?!-?(?:nan|inf))[A-Za-z(\[]", re.
 _HPL_ROW: Final = re.compile(r"W[RC]\w+\s")
 _SHOWN: Final = 120
 _MOST_DIGITS: Final = 18
+MOST_LINES: Final = 1_000_000
+"""Of a text: each takes 0.15 kB, also an empty one, which is written with one character."""
 _LONGEST: Final = 1000
 """Characters of a built-in program's line: patterns would search long ones for hours, and only hostile hosts send them."""
 
@@ -141,9 +145,20 @@ class Text(str):
 
     @cached_property
     def lines(self) -> list[Line]:
-        """The lines; the steps of a progress bar are lines of one number."""
-        numbered = enumerate(self.plain.split("\n"), 1)
-        return [Line(number, part, self.file) for number, line in numbered for part in line.splitlines() or [""]]
+        """The lines; the steps of a progress bar are lines of one number.
+
+        Raise OutputError for more than ``MOST_LINES``.
+        """
+        lines = list(islice(self._each_line(), MOST_LINES + 1))
+        if len(lines) > MOST_LINES:
+            raise OutputError(f"{self.file or 'the output'} has more than {MOST_LINES} lines")
+        return lines
+
+    def _each_line(self) -> Iterator[Line]:
+        for number, line in enumerate(self.plain.split("\n", MOST_LINES), 1):
+            for part in line.splitlines() or [""]:
+                budget.check()
+                yield Line(number, part, self.file)
 
     @cached_property
     def untagged(self) -> Text | None:
@@ -286,6 +301,7 @@ def read_tables(
     """
     tables: list[Table] = []
     for line in lines:
+        budget.check()
         if match := heading.fullmatch(line.text):
             tables.append(Table(line, match[1]))
         elif tables and not tables[-1].columns:

@@ -2,6 +2,7 @@
 
 import re
 import time
+import tracemalloc
 from contextlib import suppress
 from importlib import import_module
 
@@ -9,7 +10,7 @@ import pytest
 
 from experiments.common import budget
 from experiments.errors import MOST_MESSAGE, OutputError
-from experiments.workloads import base, extractors, get, patterns
+from experiments.workloads import base, extractors, get, outputs, patterns
 from experiments.workloads.extractors import Extractor
 from experiments.workloads.outputs import Line, as_printed
 from experiments.workloads.template import Placeholder
@@ -325,6 +326,32 @@ def test_reading_of_an_output_ends_at_the_limit_of_its_request():
 def test_extractor_refuses_more_numbers_than_fit_into_memory(monkeypatch, extractor, text):
     monkeypatch.setattr(extractors, "MOST_NUMBERS", 3)
     assert "more than 3 numbers" in refused(text, extract=[{"name": "x", **extractor}])
+
+
+@pytest.mark.parametrize("text", ["\n" * 3, "\r" * 4, "a\nb\nc\nd"], ids=["empty", "in one line", "short"])
+def test_text_refuses_more_lines_than_fit_into_memory(monkeypatch, text):
+    """Each takes 0.15 kB: 16 MiB of line feeds took 2.6 GB."""
+    monkeypatch.setattr(outputs, "MOST_LINES", 3)
+    assert len(outputs.Text("a\nb\nc").lines) == 3
+    with pytest.raises(OutputError, match="the output has more than 3 lines"):
+        outputs.results(text)
+    assert "more than 3 lines" in refused(text, extract=[{"name": "x", "regex": "(x)", "required": False}])
+
+
+def test_extractor_finds_an_item_of_a_long_array_in_the_memory_of_its_text(monkeypatch):
+    """The offsets of all items took 20 times as much: 1.5 GB for 16 MiB."""
+    text = f"[{','.join(['1'] * 100_000)}]"
+    tracemalloc.start()
+    assert figure(text, json_pointer="/99999") == 1
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 4 << 20
+    monkeypatch.setattr(extractors, "MOST_VALUES", 1000)
+    assert "more than 1000 values" in refused(text, extract=[{"name": "x", "json_pointer": "/0"}])
+
+
+def test_extractor_takes_the_last_of_two_members_of_one_name():
+    assert figure('{"a": 1, "a": [2, 3]}', json_pointer="/a/1") == 3
 
 
 def test_sizes_take_units_and_limits_are_written_in_full() -> None:
