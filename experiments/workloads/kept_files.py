@@ -12,11 +12,13 @@ FILE_NAME: Final = r"^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}$"
 _WRITTEN_PART: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+:,=@~-]{0,99}")
 """Programs choose the names of the files that they write: CoMD puts the time of day into them."""
 MOST_PARTS: Final = 8
+MOST_READ_BYTES: Final = 256 << 20
+"""Of all files together that a run wrote and its parser reads; a table without its middle would be another one."""
 _LONGEST: Final = 120
 _PATTERN: Final = r"[A-Za-z0-9_*?\[][A-Za-z0-9_.+:,=@~*?\[\]-]{0,99}"
 WRITTEN_PATTERN: Final = f"^{_PATTERN}(/{_PATTERN}){{0,{MOST_PARTS - 1}}}$"
 _RESERVED: Final = re.compile(
-    r"(?:stdout|stderr)\.txt|(?:samples|ranks|measured)\.json|(?:analysis|mpi-profile)\.json\.zst|work|ranks|kept|capture.*"
+    r"(?:stdout|stderr)\.txt|(?:samples|ranks|measured)\.json|(?:analysis|counters|mpi-profile)\.json\.zst|mpi-calls\.zst|work|ranks|kept|capture.*"
 )
 
 

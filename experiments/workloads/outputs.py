@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
-from itertools import islice
 from typing import Any, Final
 
 from analysis.numbers import read_number
@@ -38,7 +37,9 @@ _HPL_ROW: Final = re.compile(r"W[RC]\w+\s")
 _SHOWN: Final = 120
 _MOST_DIGITS: Final = 18
 MOST_LINES: Final = 1_000_000
-"""Of a text: each takes 0.15 kB, also an empty one, which is written with one character."""
+"""Of all texts of a run together: each takes 0.15 kB, also an empty one, which is written with one character."""
+_ENDS: Final = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+"""Characters that end a line, by ``str.splitlines``."""
 _LONGEST: Final = 1000
 """Characters of a built-in program's line: patterns would search long ones for hours, and only hostile hosts send them."""
 
@@ -145,20 +146,9 @@ class Text(str):
 
     @cached_property
     def lines(self) -> list[Line]:
-        """The lines; the steps of a progress bar are lines of one number.
-
-        Raise OutputError for more than ``MOST_LINES``.
-        """
-        lines = list(islice(self._each_line(), MOST_LINES + 1))
-        if len(lines) > MOST_LINES:
-            raise OutputError(f"{self.file or 'the output'} has more than {MOST_LINES} lines")
-        return lines
-
-    def _each_line(self) -> Iterator[Line]:
-        for number, line in enumerate(self.plain.split("\n", MOST_LINES), 1):
-            for part in line.splitlines() or [""]:
-                budget.check()
-                yield Line(number, part, self.file)
+        """The lines; the steps of a progress bar are lines of one number."""
+        numbered = enumerate(self.plain.split("\n"), 1)
+        return [Line(number, part, self.file) for number, line in numbered for part in line.splitlines() or [""]]
 
     @cached_property
     def untagged(self) -> Text | None:
@@ -178,6 +168,13 @@ class Text(str):
             number, begins = number + self.plain.count("\n", before, last + 1), last + 1
         self._line_before = offset, number, begins
         return Line(number, self.plain[begins : begins + _SHOWN + 1].partition("\n")[0], self.file)
+
+
+def require_few_lines(*texts: str) -> None:
+    """Raise OutputError if texts have more lines than fit into memory."""
+    ends = sum(sum(map(text.count, _ENDS)) - text.count("\r\n") for text in texts)
+    if ends > MOST_LINES:
+        raise OutputError(f"the output has {ends} lines, and at most {MOST_LINES} are read")
 
 
 def _overwritten(line: str) -> str:

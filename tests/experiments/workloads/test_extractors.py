@@ -8,9 +8,10 @@ from importlib import import_module
 
 import pytest
 
+from experiments import files
 from experiments.common import budget
 from experiments.errors import MOST_MESSAGE, OutputError
-from experiments.workloads import base, extractors, get, outputs, patterns
+from experiments.workloads import base, extractors, get, kept_files, outputs, patterns
 from experiments.workloads.extractors import Extractor
 from experiments.workloads.outputs import Line, as_printed
 from experiments.workloads.template import Placeholder
@@ -328,14 +329,18 @@ def test_extractor_refuses_more_numbers_than_fit_into_memory(monkeypatch, extrac
     assert "more than 3 numbers" in refused(text, extract=[{"name": "x", **extractor}])
 
 
-@pytest.mark.parametrize("text", ["\n" * 3, "\r" * 4, "a\nb\nc\nd"], ids=["empty", "in one line", "short"])
-def test_text_refuses_more_lines_than_fit_into_memory(monkeypatch, text):
-    """Each takes 0.15 kB: 16 MiB of line feeds took 2.6 GB."""
+@pytest.mark.parametrize(
+    ("output", "files"),
+    [("\n" * 4, {}), ("\r" * 4, {}), ("a\u2028" * 4, {}), ("\n\n", {"a": "\n\n"}), ("", {"a": "\v\n", "b": "\r\n\n"})],
+    ids=["feeds", "returns", "separators", "with a file", "files"],
+)
+def test_reading_refuses_more_lines_than_fit_into_memory(monkeypatch, output, files):
+    """Each takes 0.15 kB: 16 MiB of line feeds took 2.6 GB, in a request too."""
     monkeypatch.setattr(outputs, "MOST_LINES", 3)
-    assert len(outputs.Text("a\nb\nc").lines) == 3
-    with pytest.raises(OutputError, match="the output has more than 3 lines"):
-        outputs.results(text)
-    assert "more than 3 lines" in refused(text, extract=[{"name": "x", "regex": "(x)", "required": False}])
+    for workload in (get("water", {}), get("command", {"program": ["p"]})):
+        with pytest.raises(OutputError, match="has 4 lines, and at most 3"):
+            workload.read(output, files, {})
+    assert not get("command", {"program": ["p"]}).read("a\r\nb\r\nc\r\n", {}, {}).figures
 
 
 def test_extractor_finds_an_item_of_a_long_array_in_the_memory_of_its_text(monkeypatch):
@@ -352,6 +357,13 @@ def test_extractor_finds_an_item_of_a_long_array_in_the_memory_of_its_text(monke
 
 def test_extractor_takes_the_last_of_two_members_of_one_name():
     assert figure('{"a": 1, "a": [2, 3]}', json_pointer="/a/1") == 3
+
+
+def test_program_keeps_no_file_under_the_name_of_a_table_that_pages_read():
+    """Pages took its file for the table: a forged one, or one of gigabytes."""
+    tables = [name for constant, name in vars(files).items() if constant.endswith("_NAME")]
+    assert len(tables) > 4
+    assert kept_files.selected(["*"], [*tables, "mine.json.zst"]) == ["mine.json.zst"]
 
 
 def test_sizes_take_units_and_limits_are_written_in_full() -> None:
