@@ -87,6 +87,7 @@ def upload_limits() -> Limits:
         content_bytes=4 * most,
         expanded_bytes=16 * most,
         description_bytes=2 * JSON_BYTES,
+        trial_bytes=8 * JSON_BYTES,
         json_values=MOST_VALUES,
     )
 

@@ -7,6 +7,8 @@ import json
 import time
 import tracemalloc
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +131,23 @@ def test_bundle_refuses_a_specification_of_more_fields_than_one_that_is_submitte
         assert "link: holds 301 fields" in str(refusal.value)
 
 
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(records.ExperimentRecord, name) for name in ("specification", "source", "origin")]
+    + [
+        (records.VersionRecord, "specification"),
+        (records.ConfigurationRecord, "parameters"),
+        (records.TrialRecord, "message"),
+    ],
+)
+def test_bundle_refuses_fields_that_would_make_every_list_long(kind: type[BaseModel], name: str) -> None:
+    """A list reads 50 rows, each of which could have 16 MiB."""
+    long = "x" * 500_000
+    with pytest.raises(ValidationError) as refusal:
+        kind.model_validate({name: long if name == "message" else {"a": long}})
+    assert any(error["loc"] == (name,) and "characters" in error["msg"] for error in refusal.value.errors())
+
+
 def test_rates_of_a_link_count_as_processor_time() -> None:
     with budget.seconds(1e-9), pytest.raises(budget.Exhausted):
         Link.model_validate({"rates": [1e9]})
@@ -205,9 +224,11 @@ def test_upload_refuses_many_long_experiments(bundle: Callable[..., Path], monke
     """All are in memory at once. The command moves whole installations: no limit."""
     path = bundle()
     elsewhere()
-    monkeypatch.setattr(intake, "JSON_BYTES", 50)
-    with pytest.raises(BadBundle, match=r"described in more than .* script/manage import"):
-        import_received_file(path, path.name, project=load_defaults(), owner=None, dry_run=True)
+    limits = intake.upload_limits()
+    for name, words in (("description_bytes", "experiments"), ("trial_bytes", "trials")):
+        monkeypatch.setattr(intake, "upload_limits", partial(replace, limits, **{name: 100}))
+        with pytest.raises(BadBundle, match=rf"Its {words} are described in more than .* script/manage import"):
+            import_received_file(path, path.name, project=load_defaults(), owner=None, dry_run=True)
     assert import_file(path, project=load_defaults(), dry_run=True).trials
 
 
