@@ -33,6 +33,7 @@ from experiments.workloads import Parsed
 from experiments.workloads.command import programs_from
 from experiments.workloads.definition import ProgramDefinition
 from experiments.workloads.extractors import Extractor
+from experiments.workloads.kept_files import MOST_READ_BYTES, selected
 
 TRIED: Final = 20
 """Newest trials whose outputs are read before a definition changes."""
@@ -75,7 +76,7 @@ def reparse(trials: Iterable[Trial]) -> Reparsed:
             or (trial.state != State.FINISHED and measured is None)
         ):
             continue
-        texts = _texts(trial)
+        texts = _texts(trial, _workload(trial))
         if texts is None:
             counts.without_output += 1
             continue
@@ -108,7 +109,7 @@ def newly_refused(definition: ProgramDefinition, trials: QuerySet[Trial]) -> tup
     refused: dict[int, str] = {}
     tried = list(newest.select_related("configuration").order_by("-pk")[:TRIED])
     for trial in tried:
-        texts = _texts(trial)
+        texts = _texts(trial, workload)
         parameters = {**trial.configuration.parameters, "ranks": trial.configuration.ranks}
         try:
             if texts is not None:
@@ -183,9 +184,17 @@ def _workload(trial: Trial) -> workloads.WorkloadDefinition:
     return workloads.get(trial.experiment.workload, trial.configuration.parameters)
 
 
-def _texts(trial: Trial) -> tuple[str, Mapping[str, str]] | None:
-    """Return the output texts; None if a stored file is missing or changed."""
-    stored = trial.artifacts.filter(kind__in=[Artifact.Kind.STDOUT, Artifact.Kind.OTHER]).exclude(name=MEASURED_NAME)
+def _texts(trial: Trial, workload: workloads.WorkloadDefinition) -> tuple[str, Mapping[str, str]] | None:
+    """Return the output and the files that a workload parses.
+
+    None if a stored file is missing or changed, or if they are too long.
+    """
+    others = list(trial.artifacts.filter(kind=Artifact.Kind.OTHER))
+    parsed = selected(workload.outputs, [artifact.name for artifact in others])
+    printed = trial.artifacts.filter(kind=Artifact.Kind.STDOUT)
+    stored = [*printed, *(artifact for artifact in others if artifact.name in parsed)]
+    if sum(artifact.size_bytes for artifact in stored) > MOST_READ_BYTES:
+        return None
     try:
         texts = {a.name: plain_files.decoded(a.content()) for a in stored if a.removed_at is None}
     except StoreUnavailable:

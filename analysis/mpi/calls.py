@@ -130,11 +130,13 @@ def from_bytes(data: bytes) -> Calls:
         with zstandard.ZstdDecompressor().stream_reader(data) as stream:
             content = stream.read(_MOST_BYTES)
         line, _, columns = content.partition(b"\n")
+        if len(line) > _LINE_LIMIT_BYTES:
+            raise NotATrace("its first line is too long")
         header: dict[str, Any] = json.loads(line)
         count = int(header["rows"])
         left_out = {int(rank): int(number) for rank, number in header["left_out"].items()}
         names = [str(name) for name in header.get("columns", (CALL.names or ())[:_OF_FORMAT_1])]
-    except (zstandard.ZstdError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (zstandard.ZstdError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise NotATrace(f"it is damaged: {error}") from None
     if header.get("format") not in _FORMATS or header.get("table") != table_number() or not _are_columns(names):
         raise NotATrace("it was written by another version")

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
+from experiments.common import budget
+
 _NUMBER = re.compile(r"^([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*(.*)$", re.DOTALL)
 _LONGEST: Final = 60
 """Maximum length of a quantity; longer text is refused unread."""
@@ -25,7 +27,11 @@ class Dimension:
     """Units used for output, largest first."""
 
     def parse(self, text: str | int | float) -> float:
-        """Return the value in the base unit; a bare number has it. Raise ValueError."""
+        """Return the value in the base unit; a bare number has it. Raise ValueError.
+
+        Counts as processor time: lists of rates have any length.
+        """
+        budget.check()
         if not isinstance(text, str):
             # float() first: an int of thousands of digits cannot even be printed.
             text = _printed(text)

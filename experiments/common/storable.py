@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from experiments.common import budget
 from experiments.errors import FieldError
 
 MAX_DEPTH: Final = 8
@@ -24,6 +25,7 @@ def problems(data: Any, path: str = "", depth: int = 0) -> Iterator[FieldError]:
 
     These are text with NUL or lone surrogates, integers beyond 64 bits, deep nesting, and too many fields.
     """
+    budget.check()
     most, things = (MAX_FIELDS, "fields") if isinstance(data, Mapping) else (MAX_ITEMS, "items")
     if depth > MAX_DEPTH:
         yield FieldError(path, "nested too deeply")

@@ -52,12 +52,19 @@ class Limits:
     """Of all compressed analyses, profiles and traces among them, unpacked once more."""
     description_bytes: int
     """Of the descriptions of all experiments, which are in memory at once."""
+    trial_bytes: int
+    """Of those of all trials: the page of an experiment reads parts of them all."""
     json_values: int
     """Of one JSON text."""
 
 
 OF_COMMAND: Final = Limits(
-    files=200_000, content_bytes=1 << 40, expanded_bytes=1 << 42, description_bytes=1 << 40, json_values=1 << 40
+    files=200_000,
+    content_bytes=1 << 40,
+    expanded_bytes=1 << 42,
+    description_bytes=1 << 40,
+    trial_bytes=1 << 40,
+    json_values=1 << 40,
 )
 """Of `script/manage import`, which an administrator runs."""
 

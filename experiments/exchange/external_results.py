@@ -25,7 +25,7 @@ from experiments.common import budget, plain_files
 from experiments.common.storable import storable
 from experiments.common.strict_json import MOST_VALUES
 from experiments.errors import BadBundle, FieldError, InvalidSpec, NotPlain, OutputError
-from experiments.exchange.archive import JSON_BYTES
+from experiments.exchange.archive import ELSEWHERE, JSON_BYTES, OF_COMMAND
 from experiments.exchange.exporting import pieces_of
 from experiments.exchange.file_moves import (
     IN_TRASH,
@@ -76,7 +76,14 @@ class _Read:
     capture: analysis.CaptureAnalysis | None = None
 
 
-def import_description(path: Path, *, project: Project, owner: Any = None, dry_run: bool = False) -> ImportPlan:
+def import_description(
+    path: Path,
+    *,
+    project: Project,
+    owner: Any = None,
+    dry_run: bool = False,
+    content_bytes: int = OF_COMMAND.content_bytes,
+) -> ImportPlan:
     """Import a description with its files; with ``dry_run`` only report the result.
 
     ``path`` may be a table (.csv, one row a trial); its description is the .yaml of the same name. The same description with the same
@@ -85,7 +92,8 @@ def import_description(path: Path, *, project: Project, owner: Any = None, dry_r
     text, table = _texts(path)
     described, points = read_measured(text, table)
     try:
-        return _import(path, text if table is None else f"{text}\0{table}", described, points, project, owner, dry_run)
+        whole = text if table is None else f"{text}\0{table}"
+        return _import(path, whole, described, points, project, owner, dry_run, content_bytes=content_bytes)
     except InvalidSpec as error:
         if table is None:
             raise
@@ -125,8 +133,9 @@ def _import(
     owner: Any,
     dry_run: bool,
     provenance: Mapping[str, Any] | None = None,
+    content_bytes: int = 0,
 ) -> ImportPlan:
-    digest = _digest(text, described, path.parent)
+    digest = _digest(text, described, path.parent, content_bytes)
     plan = ImportPlan(described.name, uuid.uuid5(_NAMESPACE, digest))
     plan.existing = Experiment.objects.filter(uid=plan.uid).first()
     if plan.existing is not None:
@@ -168,14 +177,21 @@ def _texts(path: Path) -> tuple[str, str | None]:
         raise BadBundle(f"{error}.") from None
 
 
-def _digest(text: str, described: DescribedRuns, directory: Path) -> str:
-    """Return the hash of the description and its files. Raise InvalidSpec."""
+def _digest(text: str, described: DescribedRuns, directory: Path, content_bytes: int) -> str:
+    """Return the hash of the description and its files. Raise InvalidSpec, BadBundle.
+
+    A file that many trials name is stored for each of them, so that its bytes count as often.
+    """
     digest = hashlib.sha256(text.encode())
+    remaining = content_bytes
     for number, trial in enumerate(described.trials):
         for field_name, file in trial.places:
             try:
                 for piece in pieces_of(directory / file):
-                    budget.check()  # one file may be named by many trials
+                    budget.check()
+                    remaining -= len(piece)
+                    if remaining < 0:
+                        raise BadBundle(f"Its trials have more than {content_bytes >> 20} MiB of files. {ELSEWHERE}")
                     digest.update(piece)
             except (NotPlain, OSError) as error:
                 why = error.strerror if isinstance(error, OSError) else error

@@ -161,7 +161,11 @@ def _experiments(archive: Archive, contents: Contents, limits: Limits) -> list[E
     names = {f"{directory}/experiment.json" for directory in contents.experiments}
     if sum(archive.size(name) for name in names & archive.hashes.keys()) > most:
         raise BadBundle(f"Its experiments are described in more than {most >> 20} MiB. {ELSEWHERE}")
-    return [experiment_of(archive, directory) for directory in contents.experiments]
+    records = [experiment_of(archive, directory) for directory in contents.experiments]
+    trials = {f"{directory}/trial.json" for record in records for directory in record.trials} & archive.hashes.keys()
+    if sum(map(archive.size, trials)) > limits.trial_bytes:
+        raise BadBundle(f"Its trials are described in more than {limits.trial_bytes >> 20} MiB. {ELSEWHERE}")
+    return records
 
 
 def _key(trial: TrialRecord) -> tuple[str, str, int, int]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from experiments import cluster_kinds
-from experiments.common import plain_files
+from experiments.common import budget, plain_files
 from experiments.errors import BadBundle, InvalidSpec
 from experiments.exchange.archive import MANIFEST, Archive, is_safe_path
 from experiments.exchange.records import ExperimentRecord, FileRecord, TrialRecord, checked, trial_uid
@@ -62,6 +62,7 @@ def _require_points(record: ExperimentRecord, name: str) -> None:
     points = [configuration.parameters for configuration in record.configurations]
     links = {repr(link): (number, link) for number, point in enumerate(points) if (link := _link(point))}
     for number, link in links.values():
+        budget.check()
         try:
             design.link_of(link)
         except (ValueError, TypeError, ArithmeticError) as error:  # pydantic's are ValueErrors

@@ -46,7 +46,7 @@ def import_file(
     """
     options: dict[str, Any] = {"project": project, "owner": owner, "dry_run": dry_run}
     if path.suffix in (*DESCRIPTIONS, TABLE):
-        plan = import_description(path, **options)
+        plan = import_description(path, **options, content_bytes=limits.content_bytes)
         return ImportResult(path.name, None, "", "", [plan], "description")
     if path.suffix == REPORT:
         plans, left_out = import_report(path, **options, most_values=limits.json_values)
@@ -87,6 +87,7 @@ def upload_limits() -> Limits:
         content_bytes=4 * most,
         expanded_bytes=16 * most,
         description_bytes=2 * JSON_BYTES,
+        trial_bytes=8 * JSON_BYTES,
         json_values=MOST_VALUES,
     )
 

@@ -21,6 +21,7 @@ from pydantic import (
 from pydantic import model_validator as checks
 
 from experiments import workloads
+from experiments.common import budget
 from experiments.common.storable import problems
 from experiments.errors import FieldError, InvalidSpec
 from experiments.exchange.archive import is_safe_path
@@ -137,20 +138,16 @@ class DescribedRuns(_Described):
 
     def _point(self, number: int, errors: list[FieldError]) -> dict[str, Any]:
         all_parameters = {"hosts": 1, **self.parameters, **self.trials[number].parameters}
+        names = _names_of(self.workload, all_parameters).difference(LAUNCH_PARAMETERS)
         point: dict[str, Any] = {}
         for name, value in all_parameters.items():
             try:
-                point[name] = self._value(name, value, all_parameters)
+                point[name] = self._value(name, value, all_parameters, names)
             except ValueError as error:
                 errors.append(FieldError(self._path(number, name), str(error)))
         return point
 
-    def _value(self, name: str, value: Any, all_parameters: dict[str, Any]) -> Any:
-        names = (
-            known_parameters(self.workload, all_parameters).difference(LAUNCH_PARAMETERS)
-            if workloads.find(self.workload, all_parameters) is not None
-            else set()
-        )
+    def _value(self, name: str, value: Any, all_parameters: dict[str, Any], names: set[str]) -> Any:
         if name in names or name in LINK_PARAMETERS:
             return canonical(self.workload, name, value, all_parameters)
         if name in COUNTS:
@@ -161,6 +158,15 @@ class DescribedRuns(_Described):
         elif not isinstance(value, int | float | str):
             raise ValueError(f"{_written(value)} is neither a number nor a text")
         return value
+
+
+def _names_of(workload: str, values: dict[str, Any]) -> set[str]:
+    """Return the parameters of a workload with these values; none of an unknown one.
+
+    Counts as processor time: a definition may be long, and each trial may have another.
+    """
+    budget.check()
+    return known_parameters(workload, values) if workloads.find(workload, values) is not None else set()
 
 
 def ranks_of(point: dict[str, Any]) -> int:
@@ -214,7 +220,7 @@ def _text_paths(data: dict[str, Any]) -> Iterator[str]:
         if not isinstance(values, dict) or not isinstance(workload, str):
             continue
         every = {**common, **values}
-        names = known_parameters(workload, every) if workloads.find(workload, every) is not None else set()
+        names = _names_of(workload, every)
         numeric = {name for name in (*names, *LINK_PARAMETERS) if not is_text(workload, name, every)} | {*COUNTS}
         yield from (f"{path}.{name}" for name in values if name not in numeric)
         yield from (f"{path}.{field}" for field in text_paths(values))

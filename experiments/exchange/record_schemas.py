@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from datetime import datetime
 from typing import Annotated, Any, Final, TypeVar
@@ -9,10 +10,15 @@ from typing import Annotated, Any, Final, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, FailFast, Field, FiniteFloat, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
+from experiments.common.storable import problems
+from experiments.specification.yaml_lines import MAX_BYTES
+
 _Item = TypeVar("_Item")
 Items = Annotated[list[_Item], FailFast()]
 """A list that is refused at its first wrong item: millions of errors would fill the memory."""
 _DEEPEST: Final = 12
+_LONGEST: Final = 2 * MAX_BYTES
+"""Characters of JSON, which escapes letters of other alphabets."""
 _Cell = str | bool | int | FiniteFloat | None
 _Number = int | FiniteFloat | None
 
@@ -99,6 +105,18 @@ def _check_depth(value: Any, levels: int) -> None:
         _check_depth(item, levels - 1)
 
 
+def _check_length(value: Any) -> Any:
+    if len(json.dumps(value)) > _LONGEST:
+        raise PydanticCustomError("shape", "longer than {most} characters", {"most": _LONGEST})
+    return value
+
+
+def _check_plain(value: Any) -> Any:
+    if (first := next(problems(value), None)) is not None:
+        raise PydanticCustomError("shape", "{where}: {what}", {"where": first.path[:80], "what": first.message})
+    return value
+
+
 def _shaped(kind: Any) -> Callable[[Any], Any]:
     adapter = TypeAdapter(kind)
 
@@ -118,7 +136,11 @@ def _shaped(kind: Any) -> Callable[[Any], Any]:
 _Object = dict[str, Any]
 Facts = Annotated[_Object, AfterValidator(_shaped(_Object))]
 """Recorded facts by name, shown unchanged."""
-Parameters = Annotated[_Object, AfterValidator(_shaped(_Parameters))]
+ShortFacts = Annotated[Facts, AfterValidator(_check_length)]
+"""Facts that lists read of each of their rows."""
+Specification = Annotated[ShortFacts, AfterValidator(_check_plain)]
+"""A specification within the limits of those that are submitted here: pydantic would report each of a million names."""
+Parameters = Annotated[_Object, AfterValidator(_shaped(_Parameters)), AfterValidator(_check_length)]
 Conditions = Annotated[_Object, AfterValidator(_shaped(_Conditions))]
 Certificate = Annotated[_Object | None, AfterValidator(_shaped(_Certificate | None))]
 Tables = Annotated[_Object, AfterValidator(_shaped(dict[str, Items[dict[str, _Cell]]]))]

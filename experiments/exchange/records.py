@@ -18,6 +18,7 @@ from pydantic import (
     ValidationError,
 )
 
+from experiments.common.storable import MAX_ITEMS
 from experiments.errors import BadBundle
 from experiments.exchange import record_schemas
 from experiments.exchange.record_schemas import Items
@@ -93,7 +94,7 @@ class ClusterRecord(_Record):
 
 class VersionRecord(_Record):
     number: Annotated[int, Field(ge=1, le=2**31 - 1)]
-    specification: record_schemas.Facts
+    specification: record_schemas.Specification
     hash: _Hash
     created_at: Moment
 
@@ -136,18 +137,18 @@ class ExperimentRecord(_Record):
     cluster: _Slug | None
     clusters: Annotated[Items[ClusterRecord], Field(max_length=50)]
     version: Annotated[int, Field(ge=1, le=2**31 - 1)]
-    specification: record_schemas.Facts
+    specification: record_schemas.Specification
     specification_hash: _Hash
     versions: Annotated[Items[VersionRecord], Field(max_length=10_000)]
     configurations: Annotated[Items[ConfigurationRecord], Field(max_length=100_000)]
     rounds: Annotated[Items[RoundRecord], Field(max_length=10_000)] = []
     """Decided rounds of its goal."""
-    tags: Items[_Line]
-    source: record_schemas.Facts
+    tags: Annotated[Items[_Line], Field(max_length=MAX_ITEMS)]
+    source: record_schemas.ShortFacts
     published: bool
     owner: _Line
     created_at: Moment
-    origin: record_schemas.Facts
+    origin: record_schemas.ShortFacts
     """Origin of an imported experiment; empty for one that was measured here."""
     trials: Annotated[_Directories, Field(max_length=10_000)]
     """Their directories, in the order of the experiment."""
@@ -191,7 +192,7 @@ class TrialRecord(_Record):
     running_at: Moment | None
     analysing_at: Moment | None
     ended_at: Moment | None
-    message: str
+    message: Annotated[str, StringConstraints(max_length=20_000)]
     traceback: str
     command: Items[str]
     conditions: record_schemas.Conditions

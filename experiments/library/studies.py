@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from experiments.exchange.record_schemas import Items
 from experiments.specification.design import configuration_hash
 
 PUBLISHED = Path(__file__).parent / "published"
@@ -47,7 +48,7 @@ class Table(_Part):
     name: str
     constants: dict[str, Any]
     printed_as: dict[str, str]
-    rows: list[Row]
+    rows: Items[Row]
 
 
 @dataclass(slots=True)
@@ -77,12 +78,12 @@ class PublishedStudy(_Part):
     slug: str
     name: str
     workload: str
-    built_in: list[str] = []
+    built_in: Items[str] = []
     """Beginnings of the names of the built-in experiments that make the same kind of study."""
     source: Source
-    notes: list[str]
-    statements: list[str]
-    tables: list[Table]
+    notes: Items[str]
+    statements: Items[str]
+    tables: Items[Table]
 
     def points(self) -> list[Point]:
         """Return all points in the order of print. Raise ValueError for a repeated metric."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator
+from pydantic import BeforeValidator, FailFast, Field, ValidationInfo, WithJsonSchema, field_validator
 
 from experiments.specification.expressions import Expression
 from experiments.specification.goal import MOST_REPETITIONS, Goal, RepetitionRange, Repetitions
@@ -77,7 +77,7 @@ class ExperimentSpec(Part):
     """Parameters that stay the same in every trial."""
     sweep: dict[str, Any] = Field(default_factory=dict)
     """Parameters that vary: a list or a range for each."""
-    zip: tuple[tuple[str, ...], ...] = ()
+    zip: Annotated[tuple[Annotated[tuple[str, ...], FailFast()], ...], FailFast()] = ()
     """Groups of swept parameters that advance together."""
     where: str | None = None
     """Keep only the configurations for which this holds, as in ranks <= 16 and link.delay < 8 ms."""

@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 
 from analysis.numbers import binary, grouped
 from experiments import workloads
+from experiments.common import budget
 from experiments.common.quantities import BANDWIDTH, BYTE_RATE, CLOCK, DURATION, FRACTION, POWER, SIZE, Dimension
 from experiments.errors import FieldError, InvalidSpec
 from experiments.specification import placement, transport
@@ -257,8 +258,10 @@ def _holds_words(annotation: Any) -> bool:
 def canonical(workload: str, name: str, value: Any, constants: Mapping[str, Any] | None = None) -> Any:
     """Return ``value`` in the base unit and type of a parameter. Raise ValueError.
 
-    ``constants`` are those of the specification: the workload ``command`` gets its further parameters from them.
+    ``constants`` are those of the specification: the workload ``command`` gets its further parameters from them. Counts as processor
+    time: a few words name a hundred thousand values.
     """
+    budget.check()
     if name in CLUSTER_PARAMETERS:
         low, high = CLUSTER_PARAMETERS[name]
         if isinstance(value, bool) or not isinstance(value, int):

@@ -164,6 +164,8 @@ class YamlDocument:
     data: Any
 
     def __init__(self, text: str, *, limit: int = MAX_BYTES) -> None:
+        self._fields: dict[yaml.Node, dict[str, tuple[yaml.Node, yaml.Node]]] = {}
+        """Fields of the mappings that were searched, by name: a search in each list takes the square of its length."""
         if len(text) > limit:
             raise InvalidSpec([FieldError("", f"larger than {limit} characters")])
         try:
@@ -204,8 +206,7 @@ class YamlDocument:
             line, node, rest = step
         return line, node, rest
 
-    @staticmethod
-    def _step(node: yaml.Node, rest: str) -> tuple[int, yaml.Node, str] | None:
+    def _step(self, node: yaml.Node, rest: str) -> tuple[int, yaml.Node, str] | None:
         """Follow the longest key of ``rest``: keys such as ``link.delay`` have dots."""
         if isinstance(node, yaml.SequenceNode):
             index, _, tail = rest.partition(".")
@@ -213,14 +214,16 @@ class YamlDocument:
                 child = node.value[int(index)]
                 return child.start_mark.line + 1, child, tail
         elif isinstance(node, yaml.MappingNode):
-            matches = [
-                (k, v)
-                for k, v in node.value
-                if isinstance(k.value, str) and (rest == k.value or rest.startswith(f"{k.value}."))
-            ]
-            if matches:
-                key, value = max(matches, key=lambda pair: len(pair[0].value))
-                return key.start_mark.line + 1, value, rest[len(key.value) + 1 :]
+            if node not in self._fields:
+                self._fields[node] = {key.value: (key, value) for key, value in node.value}
+            name, tail = rest, ""
+            while name:
+                budget.check()
+                if name in self._fields[node]:
+                    key, value = self._fields[node][name]
+                    return key.start_mark.line + 1, value, tail
+                name = name.rpartition(".")[0]
+                tail = rest[len(name) + 1 :]
         return None
 
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from analysis import numbers
 from experiments.common import budget
 from experiments.errors import OutputError
-from experiments.workloads.outputs import Line
+from experiments.workloads.outputs import Line, require_few_lines
 
 READING_CPU_S: Final = 60.0
 """Limit of the CPU time of reading an output, with all figures; one of 16 MiB takes a few seconds."""
@@ -222,6 +222,7 @@ class WorkloadDefinition:
 
     def read(self, output: str, files: Mapping[str, str], requested: Mapping[str, Any]) -> Parsed:
         """Return the result of the requested settings. Raise OutputError."""
+        require_few_lines(output, *files.values())
         try:
             with budget.seconds(READING_CPU_S):
                 first = self.parse(output, files)

@@ -14,8 +14,9 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from analysis.numbers import read_number
-from experiments.common import budget, strict_json
+from experiments.common import budget
 from experiments.common.quantities import DURATION
+from experiments.common.strict_json import MOST_VALUES, require_few_values
 from experiments.errors import OutputError
 from experiments.workloads.base import FigureOfMerit
 from experiments.workloads.kept_files import is_pattern, is_reserved
@@ -240,7 +241,7 @@ def _resolve(text: Text, pointer: str) -> Iterator[tuple[Any, int]]:
     content = text.plain
     if not content.strip():
         return
-    strict_json.require_few_values(content, strict_json.MOST_VALUES)
+    require_few_values(content, MOST_VALUES)
     try:
         json.loads(content)
     except ValueError:
@@ -250,10 +251,10 @@ def _resolve(text: Text, pointer: str) -> Iterator[tuple[Any, int]]:
     begin = _space(content, 0)
     for step in pointer.split("/")[1:]:
         key = step.replace("~1", "/").replace("~0", "~")
-        members = dict(_members(content, begin))
-        if key not in members:
+        offsets = [at for name, at in _members(content, begin) if name == key]
+        if not offsets:
             return
-        begin = members[key]
+        begin = offsets[-1]
     begins = (at for _, at in _members(content, begin)) if content[begin] == "[" else iter([begin])
     for at in begins:
         value = _DECODER.raw_decode(content, at)[0]

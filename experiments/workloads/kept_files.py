@@ -12,6 +12,11 @@ FILE_NAME: Final = r"^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}$"
 _WRITTEN_PART: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+:,=@~-]{0,99}")
 """Programs choose the names of the files that they write: CoMD puts the time of day into them."""
 MOST_PARTS: Final = 8
+MOST_READ_BYTES: Final = 64 << 20
+"""Of all files together that a run wrote and its parser reads, which takes up to 16 times as much memory.
+
+A table without its middle would be another one.
+"""
 _LONGEST: Final = 120
 _PATTERN: Final = r"[A-Za-z0-9_*?\[][A-Za-z0-9_.+:,=@~*?\[\]-]{0,99}"
 WRITTEN_PATTERN: Final = f"^{_PATTERN}(/{_PATTERN}){{0,{MOST_PARTS - 1}}}$"

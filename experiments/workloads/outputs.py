@@ -34,13 +34,14 @@ _ROW: Final = re.compile(r"\d+(?:\.\d*)?(?:\s|$)")
 _WORDS: Final = re.compile(r"\d+(?:\s+\d+)?\s+(?!-?(?:nan|inf))[A-Za-z(\[]", re.IGNORECASE)
 """A size without numbers: a benchmark says why it left it out, or another program's words follow."""
 _HPL_ROW: Final = re.compile(r"W[RC]\w+\s")
-MOST_LINES: Final = 1_000_000
-"""Of an output; each takes 0.1 kB of memory, also an empty one."""
-_LINE_ENDS: Final = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 _LONGEST_OVERWRITTEN: Final = 1_000_000
 """Characters of a line whose backspaces are followed: each takes up to 80 bytes meanwhile."""
 _SHOWN: Final = 120
 _MOST_DIGITS: Final = 18
+MOST_LINES: Final = 1_000_000
+"""Of all texts of a run together: each takes 0.15 kB, also an empty one, which is written with one character."""
+_LINE_ENDS: Final = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+"""Characters that end a line, by ``str.splitlines``."""
 _LONGEST: Final = 1000
 """Characters of a built-in program's line: patterns would search long ones for hours, and only hostile hosts send them."""
 
@@ -151,8 +152,7 @@ class Text(str):
 
         Raise OutputError for more than ``MOST_LINES``.
         """
-        if sum(map(self.plain.count, _LINE_ENDS)) - self.plain.count("\r\n") > MOST_LINES:
-            raise OutputError(f"{self.file or 'the output'} has more than {MOST_LINES} lines")
+        require_few_lines(self.plain)
         numbered = enumerate(self.plain.split("\n"), 1)
         return [Line(number, part, self.file) for number, line in numbered for part in line.splitlines() or [""]]
 
@@ -174,6 +174,12 @@ class Text(str):
             number, begins = number + self.plain.count("\n", before, last + 1), last + 1
         self._line_before = offset, number, begins
         return Line(number, self.plain[begins : begins + _SHOWN + 1].partition("\n")[0], self.file)
+
+
+def require_few_lines(*texts: str) -> None:
+    """Raise OutputError if texts have more lines than fit into memory."""
+    if sum(sum(map(text.count, _LINE_ENDS)) - text.count("\r\n") for text in texts) > MOST_LINES:
+        raise OutputError(f"the output has more than {MOST_LINES} lines")
 
 
 def _overwritten(line: str) -> str:
@@ -300,6 +306,7 @@ def read_tables(
     """
     tables: list[Table] = []
     for line in lines:
+        budget.check()
         if match := heading.fullmatch(line.text):
             tables.append(Table(line, match[1]))
         elif tables and not tables[-1].columns:

@@ -6,6 +6,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
+from experiments.common import plain_files
 from experiments.files import MEASURED_NAME, write_measured
 from experiments.models import Artifact, Summary, Trial, TrialResult, TrialValues
 from experiments.reparse import candidates, reparse
@@ -105,6 +106,17 @@ def test_it_finishes_a_failed_trial_whose_output_can_be_read_now(refused):
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
     assert Summary.objects.filter(configuration=refused.configuration, metric="water.loop_time_s").exists()
     assert reparse(candidates()).unchanged == 1
+
+
+def test_it_reads_no_other_file_than_the_parser(trial, monkeypatch):
+    """A program may keep gigabytes, all of which were in memory together."""
+    factories.stored_file(trial, "states.bin", b"x" * 5000, "other").save()
+    monkeypatch.setattr(
+        plain_files, "decoded", lambda content: pytest.fail("read") if len(content) == 5000 else OUTPUT.decode()
+    )
+    assert reparse([trial]).changed == 1
+    monkeypatch.setattr("experiments.reparse.MOST_READ_BYTES", len(OUTPUT) - 1)
+    assert reparse([trial]).without_output == 1
 
 
 def test_it_does_not_read_a_file_that_was_changed_since(trial):

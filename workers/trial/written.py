@@ -14,14 +14,9 @@ from typing import Final
 from analysis.numbers import size
 from experiments.common import plain_files, trees
 from experiments.errors import NotPlain
-from experiments.workloads.kept_files import MOST_PARTS, has_wildcard, selected
+from experiments.workloads.kept_files import MOST_PARTS, MOST_READ_BYTES, has_wildcard, selected
 from workers.errors import TrialFailed
 
-FILE_LIMIT_BYTES: Final = 64 << 20
-"""Of all files together that a run wrote and its parser reads, which takes up to 16 times as much memory.
-
-A table without its middle would be another one.
-"""
 MOST_KEPT: Final = 50
 """Files that patterns keep of one trial."""
 HOLES_LIMIT_BYTES: Final = 256 << 20
@@ -42,7 +37,7 @@ def names_of(work: Path, patterns: Sequence[str]) -> list[str]:
 def texts_of(work: Path, patterns: Sequence[str]) -> dict[str, str]:
     """Return texts of these files by name. Raise NotPlain, also if too long."""
     texts: dict[str, str] = {}
-    room = FILE_LIMIT_BYTES
+    room = MOST_READ_BYTES
     for name in names_of(work, patterns):
         texts[name] = plain_files.read_text(work / name, limit_bytes=room)
         room -= (work / name).stat().st_size

@@ -14,6 +14,7 @@ from typing import Any, Final
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from dashboard.labels import command_text
+from experiments.common import budget
 from experiments.errors import FieldError, InvalidSpec
 from experiments.models.program import read_definition
 from experiments.specification.parameters import sentence
@@ -273,6 +274,7 @@ def _yaml(text: str) -> Any:
 
 def _words(text: str) -> list[str]:
     """Return the words of a command. Raise ValueError."""
+    budget.check()  # a form has many commands
     if len(text) > _LONGEST_COMMAND:  # shlex takes the square of the length of a word
         raise ValueError(f"has more than {_LONGEST_COMMAND} characters")
     return shlex.split(text)

@@ -17,9 +17,11 @@ from typing import Any, Final, TextIO
 import numpy as np
 import numpy.typing as npt
 
+from experiments.common import budget
 from experiments.errors import NotPlain, StoreUnavailable, Tampered
 from experiments.files import is_left_out
 from experiments.models import Artifact, Trial
+from experiments.specification.parameters import MAX_HOSTS
 
 
 class NoSamples(Exception):
@@ -115,6 +117,7 @@ def _pieces(stream: TextIO) -> Iterator[list[dict[str, Any]]]:
     """Yield the rows of a JSON array of flat objects, piece by piece."""
     rest = ""
     while piece := stream.read(_PIECE):
+        budget.check()
         rest += piece
         end = rest.rfind("}") + 1
         rows, rest = rest[:end], rest[end:]
@@ -167,6 +170,8 @@ class _Fold:
             self._before_s, self._now_s = self._now_s, t_s
         length_s = t_s - self._before_s
         host = self._hosts.setdefault(row["host"], len(self._hosts))
+        if host > MAX_HOSTS:
+            raise ValueError("it has more hosts than a trial")
         if host >= MOST_HOSTS or length_s <= 0:
             return None
         system = row["cpu_system_share"]

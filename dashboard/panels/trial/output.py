@@ -16,7 +16,7 @@ from experiments.common.plain_files import decoded
 from experiments.errors import NotPlain, OutputError, StoreUnavailable, Tampered
 from experiments.metrics import find
 from experiments.models import Artifact, State, Trial
-from experiments.workloads.kept_files import selected
+from experiments.workloads.kept_files import MOST_READ_BYTES, selected
 from experiments.workloads.outputs import Figure, Line
 
 SHOWN_LINES: Final = 2_000
@@ -191,7 +191,7 @@ def _figures(trial: Trial, files: Sequence[Artifact]) -> dict[str, Line]:
     """
     workload = workloads.find(trial.experiment.workload, trial.configuration.parameters)
     stdout = next((artifact for artifact in files if artifact.kind == Artifact.Kind.STDOUT), None)
-    if workload is None or trial.state != State.FINISHED:
+    if workload is None or trial.state != State.FINISHED or sum(file.size_bytes for file in files) > MOST_READ_BYTES:
         return {}
     requested = {**trial.configuration.parameters, "ranks": trial.configuration.ranks}
     try:

@@ -96,6 +96,9 @@ def line_of(**header):
         (line_of(format=1), "damaged"),
         (line_of(format=3, rows=0, left_out={}), "another version"),
         (zstandard.compress(b"[]\n"), "damaged"),
+        (zstandard.compress(b"[" * 100_000 + b"\n"), "damaged"),
+        # 11 kB of them, which became 122 MB, took more than 2 GB.
+        (zstandard.compress(b"[" + b"[]," * 400_000 + b"0]\n"), "first line is too long"),
         (line_of(format=2, table=table_number(), rows=0, left_out={}, columns=["rank", "rank"]), "another version"),
     ],
 )

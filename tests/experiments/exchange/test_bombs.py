@@ -7,22 +7,28 @@ import json
 import time
 import tracemalloc
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import zstandard
+from django.test import override_settings
 from pydantic import BaseModel, RootModel, ValidationError
 
 from experiments.common import budget, strict_json
-from experiments.common.storable import MOST_NAMES
+from experiments.common.storable import MAX_FIELDS, MOST_NAMES
 from experiments.errors import MOST_ERRORS, BadBundle, FieldError, InvalidSpec
 from experiments.exchange import intake, record_schemas, records
 from experiments.exchange.archive import parsed_json
 from experiments.exchange.importers import ramble, read_report, reframe
 from experiments.exchange.intake import import_file, import_received_file
+from experiments.exchange.measured import DescribedRuns, read_measured
 from experiments.exchange.table import DECIMAL, read_table
-from experiments.library import load_defaults
+from experiments.library import load_defaults, studies
+from experiments.specification.parameters import Link, canonical
+from experiments.specification.validation import restore
 from tests.experiments.exchange import reports
 from tests.experiments.exchange.archives import contents, packed
 from tests.experiments.exchange.conftest import elsewhere
@@ -99,7 +105,7 @@ def models(module: Any) -> list[type[BaseModel]]:
 
 
 @pytest.mark.parametrize(
-    "kind", [kind for module in (records, record_schemas, ramble, reframe) for kind in models(module)]
+    "kind", [kind for module in (records, record_schemas, ramble, reframe, studies) for kind in models(module)]
 )
 def test_lists_of_imports_are_refused_at_their_first_wrong_item(kind: type[BaseModel]) -> None:
     """Each error takes a kilobyte, and a file has millions of items."""
@@ -107,6 +113,81 @@ def test_lists_of_imports_are_refused_at_their_first_wrong_item(kind: type[BaseM
     with pytest.raises(ValidationError) as refusal:
         kind.model_validate(wrong)
     assert refusal.value.error_count() <= 4 * len(wrong) + 20
+
+
+def test_groups_of_a_specification_are_refused_at_their_first_wrong_name() -> None:
+    """Two million names in four megabytes took a gigabyte and 16 s."""
+    with pytest.raises(InvalidSpec) as refusal:
+        restore({"name": "a", "workload": "water", "zip": [[1] * 1000] * 1000})
+    assert len(refusal.value.errors) == 1
+
+
+def test_bundle_refuses_a_specification_of_more_fields_than_one_that_is_submitted() -> None:
+    """Each name that no specification has was an error of a kilobyte."""
+    wide = {"link": {f"a{number}": 1 for number in range(MAX_FIELDS + 1)}}
+    for kind, shape in ((records.ExperimentRecord, "specification"), (records.VersionRecord, "specification")):
+        with pytest.raises(ValidationError) as refusal:
+            kind.model_validate({shape: wide})
+        assert "link: holds 301 fields" in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(records.ExperimentRecord, name) for name in ("specification", "source", "origin")]
+    + [
+        (records.VersionRecord, "specification"),
+        (records.ConfigurationRecord, "parameters"),
+        (records.TrialRecord, "message"),
+    ],
+)
+def test_bundle_refuses_fields_that_would_make_every_list_long(kind: type[BaseModel], name: str) -> None:
+    """A list reads 50 rows, each of which could have 16 MiB."""
+    long = "x" * 500_000
+    with pytest.raises(ValidationError) as refusal:
+        kind.model_validate({name: long if name == "message" else {"a": long}})
+    assert any(error["loc"] == (name,) and "characters" in error["msg"] for error in refusal.value.errors())
+
+
+def test_rates_of_a_link_count_as_processor_time() -> None:
+    with budget.seconds(1e-9), pytest.raises(budget.Exhausted):
+        Link.model_validate({"rates": [1e9]})
+
+
+def test_description_of_very_many_parameters_is_refused_in_time_that_grows_as_its_length() -> None:
+    """Each name was searched for in the list of all: 88 kB took more than 20 s."""
+    names = "".join(f" {number:05}a: x\n" for number in range(8000))
+    begun_s = time.thread_time()
+    with pytest.raises(InvalidSpec, match="8000 fields"):
+        read_measured(
+            f"name: a\nworkload: water\ncluster: c\nparameters:\n{names}trials: [{{figures: {{elapsed_s: 1}}}}]\n"
+        )
+    assert time.thread_time() - begun_s < 5
+
+
+def test_parameters_of_many_trials_count_as_processor_time() -> None:
+    """A definition is read for each trial: 16 kB with 145 000 values took 25 s."""
+    trial = {"figures": {"elapsed_s": 1.0}}
+    described = DescribedRuns.model_validate(
+        {"name": "a", "workload": "command", "cluster": "c", "parameters": {"program": ["a"]}, "trials": [trial]}
+    )
+    with budget.seconds(1e-9), pytest.raises(budget.Exhausted):
+        described.points()
+
+
+def test_values_of_a_sweep_count_as_processor_time() -> None:
+    """A hundred ranges of a thousand values are written with three kilobytes."""
+    with budget.seconds(1e-9), pytest.raises(budget.Exhausted):
+        canonical("water", "hosts", 2)
+
+
+def test_upload_counts_a_file_for_each_trial_that_names_it(tmp_path: Path, db: None) -> None:
+    """It is stored for each: a megabyte of zeros, 2000 times, was 2 GB on the disk."""
+    trial = "- {output: out.txt, parameters: {hosts: 1}}\n"
+    description = f"name: a\nworkload: water\ncluster: c\ntrials:\n{trial * 9}"
+    path = tmp_path / "sent.zip"
+    path.write_bytes(packed({"a.yaml": description.encode(), "out.txt": bytes(1 << 20)}, listed=False))
+    with override_settings(IMPORT_LIMIT_BYTES=2 << 20), pytest.raises(BadBundle, match="more than 8 MiB of files"):
+        import_received_file(path, path.name, project=load_defaults(), owner=None, dry_run=True)
 
 
 def test_parsed_json_refuses_an_object_of_very_many_names() -> None:
@@ -143,9 +224,11 @@ def test_upload_refuses_many_long_experiments(bundle: Callable[..., Path], monke
     """All are in memory at once. The command moves whole installations: no limit."""
     path = bundle()
     elsewhere()
-    monkeypatch.setattr(intake, "JSON_BYTES", 50)
-    with pytest.raises(BadBundle, match=r"described in more than .* script/manage import"):
-        import_received_file(path, path.name, project=load_defaults(), owner=None, dry_run=True)
+    limits = intake.upload_limits()
+    for name, words in (("description_bytes", "experiments"), ("trial_bytes", "trials")):
+        monkeypatch.setattr(intake, "upload_limits", partial(replace, limits, **{name: 100}))
+        with pytest.raises(BadBundle, match=rf"Its {words} are described in more than .* script/manage import"):
+            import_received_file(path, path.name, project=load_defaults(), owner=None, dry_run=True)
     assert import_file(path, project=load_defaults(), dry_run=True).trials
 
 

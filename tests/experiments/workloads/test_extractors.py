@@ -8,9 +8,10 @@ from importlib import import_module
 
 import pytest
 
+from experiments import files
 from experiments.common import budget
 from experiments.errors import MOST_MESSAGE, OutputError
-from experiments.workloads import base, extractors, get, patterns
+from experiments.workloads import base, extractors, get, kept_files, outputs, patterns
 from experiments.workloads.extractors import Extractor
 from experiments.workloads.outputs import Line, as_printed
 from experiments.workloads.template import Placeholder
@@ -360,6 +361,43 @@ def test_a_row_of_many_lines_has_a_limit_too(monkeypatch):
 def test_built_in_programs_refuse_millions_of_lines(slug):
     with pytest.raises(OutputError, match="more than 1000000 lines"):
         get(slug).parse("\n" * 1_000_002, {})
+
+
+@pytest.mark.parametrize(
+    ("output", "files"),
+    [("\n" * 4, {}), ("\r" * 4, {}), ("a\u2028" * 4, {}), ("\n\n", {"a": "\n\n"}), ("", {"a": "\v\n", "b": "\r\n\n"})],
+    ids=["feeds", "returns", "separators", "with a file", "files"],
+)
+def test_reading_refuses_more_lines_than_fit_into_memory(monkeypatch, output, files):
+    """Each takes 0.15 kB: 16 MiB of line feeds took 2.6 GB, in a request too."""
+    monkeypatch.setattr(outputs, "MOST_LINES", 3)
+    for workload in (get("water", {}), get("command", {"program": ["p"]})):
+        with pytest.raises(OutputError, match="has more than 3 lines"):
+            workload.read(output, files, {})
+    assert not get("command", {"program": ["p"]}).read("a\r\nb\r\nc\r\n", {}, {}).figures
+
+
+def test_extractor_finds_an_item_of_a_long_array_in_the_memory_of_its_text(monkeypatch):
+    """The offsets of all items took 20 times as much: 1.5 GB for 16 MiB."""
+    text = f"[{','.join(['1'] * 100_000)}]"
+    tracemalloc.start()
+    assert figure(text, json_pointer="/99999") == 1
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 4 << 20
+    monkeypatch.setattr(extractors, "MOST_VALUES", 1000)
+    assert "more than 1000 values" in refused(text, extract=[{"name": "x", "json_pointer": "/0"}])
+
+
+def test_extractor_takes_the_last_of_two_members_of_one_name():
+    assert figure('{"a": 1, "a": [2, 3]}', json_pointer="/a/1") == 3
+
+
+def test_program_keeps_no_file_under_the_name_of_a_table_that_pages_read():
+    """Pages took its file for the table: a forged one, or one of gigabytes."""
+    tables = [name for constant, name in vars(files).items() if constant.endswith("_NAME")]
+    assert len(tables) > 4
+    assert kept_files.selected(["*"], [*tables, "mine.json.zst"]) == ["mine.json.zst"]
 
 
 def test_sizes_take_units_and_limits_are_written_in_full() -> None:

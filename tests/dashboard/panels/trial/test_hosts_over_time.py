@@ -8,7 +8,9 @@ from django.urls import reverse
 
 from dashboard.charts.hosts import HostLine, hosts_over_time
 from dashboard.charts.parts import MOST_SERIES
+from dashboard.panels.trial import host_samples
 from dashboard.panels.trial.host_samples import MOST_HOSTS, MOST_STEPS, QUANTITIES, read_samples
+from experiments.common import budget
 from experiments.files import trial_directory
 from experiments.models import Artifact, Trial
 from tests.dashboard.charts.figures import checked
@@ -76,6 +78,16 @@ def test_it_says_how_many_hosts_it_does_not_draw(stored):
     samples = stored([row(1.0, f"n{i}") for i in range(MOST_HOSTS + 3)])
     assert (len(samples.hosts), samples.omitted) == (MOST_HOSTS, 3)
     assert samples.mean.shape == (MOST_HOSTS, 1, len(QUANTITIES))
+
+
+def test_reading_counts_as_processor_time_and_refuses_more_hosts_than_a_trial(stored, monkeypatch):
+    """A file of an import has up to a gigabyte."""
+    rows = [row(t_s, f"h{number}") for t_s in (1.0, 2.0) for number in range(4)]
+    with budget.seconds(1e-9), pytest.raises(budget.Exhausted):
+        stored(rows)
+    monkeypatch.setattr(host_samples, "MAX_HOSTS", 2)
+    with pytest.raises(ValueError, match="more hosts"):
+        stored(rows)
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def test_link_in_place_of_a_named_file_is_refused(work: Path) -> None:
 def test_it_reads_them_together_within_a_limit(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = written.texts_of(work, ["run*/rates.csv"])
     assert texts == {f"run{number}/rates.csv": f"text of run{number}/rates.csv" for number in (1, 2)}
-    monkeypatch.setattr(written, "FILE_LIMIT_BYTES", 30)
+    monkeypatch.setattr(written, "MOST_READ_BYTES", 30)
     with pytest.raises(NotPlain, match="is longer than"):
         written.texts_of(work, ["run*/rates.csv"])
     for number in (1, 2):
