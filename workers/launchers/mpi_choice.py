@@ -31,6 +31,8 @@ _PROGRAMS: Final = {
 """Names under which systems have the launch command of a library, that of the library itself first."""
 _SYSTEM_PROGRAMS: Final = (Path("/bin"), Path("/usr/bin"))
 """Found under the plain names too."""
+_MOST_NEAR: Final = 8
+"""Directories in which a launch command is looked for: a hostile host names thousands, and each costs questions."""
 
 
 def library_of(libraries: Sequence[str]) -> tuple[str, str] | None:
@@ -138,4 +140,4 @@ def _near_directories(loaded: Sequence[str]) -> list[Path]:
     """Return bin directories next to the libraries' lib and lib/release."""
     libraries = [Path(name) for name in loaded if name.startswith("/")]
     places = [above / "bin" for path in libraries for above in (path.parent.parent, path.parent.parent.parent)]
-    return [directory for directory in dict.fromkeys(places) if directory not in _SYSTEM_PROGRAMS]
+    return [directory for directory in dict.fromkeys(places) if directory not in _SYSTEM_PROGRAMS][:_MOST_NEAR]

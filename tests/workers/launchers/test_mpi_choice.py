@@ -62,6 +62,13 @@ def test_launch_command_next_to_the_library_is_preferred() -> None:
     assert chosen(system, ["/usr/lib/libmpi.so.40"]).program == "mpirun"
 
 
+def test_a_host_that_names_thousands_of_libraries_is_asked_a_few_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[str] = []
+    monkeypatch.setattr(Host, "find", lambda _host, program: searched.append(program))
+    chosen(Host(BOTH), [f"/opt/{number}/lib/libmpi.so.40" for number in range(5000)])
+    assert len(searched) < 100
+
+
 def test_what_the_settings_say_holds_against_the_program() -> None:
     host = Host(BOTH)
     assert chosen(host, OPEN_FILES, library_setting="intelmpi") == Launch("intelmpi", "mpiexec.hydra")
