@@ -69,13 +69,12 @@ def environments_per_side(trials: Sequence[Sequence[Trial]]) -> list[Difference]
     """Return the recorded facts per side, differences first. One query."""
     keys = {t.environment_id for group in trials for t in group if t.environment_id}
     facts = {e.pk: by_dotted_name(e.facts) for e in Environment.objects.filter(pk__in=keys)}
-    seen: list[dict[str, list[str]]] = []
+    seen: list[dict[str, dict[str, None]]] = []
     for group in trials:
-        side: dict[str, list[str]] = defaultdict(list)
+        side: dict[str, dict[str, None]] = defaultdict(dict)
         for key in dict.fromkeys(t.environment_id for t in group if t.environment_id):
             for name, value in facts[key].items():
-                if value not in side[name]:
-                    side[name].append(value)
+                side[name][value] = None
         seen.append(side)
     differences = [
         Difference(

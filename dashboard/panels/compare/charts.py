@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from statistics import median
 from typing import Any, Final
 
@@ -64,7 +65,7 @@ def _overlaid(compared: Compared, metric: str, parameter: str) -> Chart:
             _series_name(compared, m),
             x,
             [compared.series[metric][point][number] for point in points],
-            [_key(compared, point) for point in points],
+            _keys(compared, points),
             configurations=[_configuration(compared, m, point) for point in points],
         )
         for number, m in enumerate(compared.members)
@@ -85,8 +86,9 @@ def _chart(
     return Chart(f"overlay-{metric}", label, figure, left_out=more, subtitle=subtitle, log_first=log_first)
 
 
-def _key(compared: Compared, point: Point) -> str:
-    return f"p{compared.points.index(point)}"
+def _keys(compared: Compared, points: Iterable[Point]) -> list[str]:
+    places = {point: number for number, point in enumerate(compared.points)}
+    return [f"p{places[point]}" for point in points]
 
 
 def _configuration(compared: Compared, member: Member, point: Point) -> int:
@@ -110,8 +112,8 @@ def _drawn_points(compared: Compared) -> list[Point]:
     if len(compared.names) < 2:
         return compared.points
     first = {point: number for number, point in enumerate(compared.points)}
-    groups = list(dict.fromkeys(point[1:] for point in compared.points))
-    return sorted(compared.points, key=lambda point: (groups.index(point[1:]), first[point]))
+    groups = {group: number for number, group in enumerate(dict.fromkeys(point[1:] for point in compared.points))}
+    return sorted(compared.points, key=lambda point: (groups[point[1:]], first[point]))
 
 
 def _axis(compared: Compared, points: list[Point]) -> list[Any]:
@@ -127,12 +129,11 @@ def _change(compared: Compared, metric: str, parameter: str) -> Chart:
         if member is compared.baseline:
             continue
         ratios = []
-        for x, point in zip(_axis(compared, drawn), drawn, strict=True):
+        for x, key, point in zip(_axis(compared, drawn), _keys(compared, drawn), drawn, strict=True):
             c = compared.changed[point][number]
             if c is not None and c.ratio is not None:
                 ends = (c.ratio_interval.low, c.ratio_interval.high) if c.ratio_interval else (None, None)
-                key, configuration = _key(compared, point), _configuration(compared, member, point)
-                ratios.append(Ratio(x, c.ratio, *ends, key, configuration))
+                ratios.append(Ratio(x, c.ratio, *ends, key, _configuration(compared, member, point)))
         series.append(MemberChange(_series_name(compared, member), number, ratios))
     values = [point.value for line in series for point in line.points]
     in_times = bool(values) and min(values) > 0 and max(*values, *(1 / v for v in values)) >= MANY_TIMES

@@ -1,11 +1,13 @@
 """Members of a comparison: pairing, permissions and selection."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from dashboard.panels.compare.charts import charts
 from experiments.errors import CannotCompare
 from experiments.library import load_defaults
 from experiments.models import Configuration, Experiment, Project, Trial
@@ -71,6 +73,16 @@ def test_it_looks_up_points_without_reading_the_design_for_each(two, person, mon
     compared = compare(person, tokens(*two))
     designs = sum(len(member.configurations) for member in compared.members)
     assert len(read) <= 3 * designs
+
+
+def test_charts_search_no_point_in_the_list_of_all(two, person):
+    class Points(list):
+        def index(self, *_):
+            raise AssertionError("one search for each point, side and metric")
+
+    compared = compare(person, tokens(*two))
+    drawn = charts(replace(compared, points=Points(compared.points)))
+    assert [chart.element for chart in drawn] == [chart.element for chart in charts(compared)]
 
 
 def test_it_lists_transports_that_differ_by_the_clusters_too(two, person):
