@@ -119,6 +119,7 @@ IN_SENTENCES: Final = {
     "shared-memory": r"shared memory \([\w ]+\)",
     "open-mpi-layer": r"Open MPI's \w+",
     "network-builder": r"\bbridge(?: \+ [\w() ]+)*|\btbf\b",
+    "idle-machine": r"\bidle machines?\b",
     "mpi-window": r"\bMPI window\b",
     "tip4p": r"\bTIP4P\b",
     "operations-per-cycle": r"operations per cycle",
