@@ -67,7 +67,7 @@ def versions() -> list[tuple[str, str]]:
 
 
 def load() -> dict[str, float]:
-    """Return the cores that were busy in the last minute, and those of this machine."""
+    """Return the processes on cores or waiting for one, and the cores of this machine."""
     return {"busy": round(os.getloadavg()[0], 2), "cores": os.cpu_count() or 1}
 
 
