@@ -55,13 +55,21 @@
         trace.z.forEach((row, i) => row.forEach((value, k) => out.push([trace.x[k], trace.y[i], value])));
         continue;
       }
-      if (!out.length) out.push(["series", x, y, ...(bars(plot).includes("interval") ? ["interval low", "interval high"] : ["lowest", "highest"]), "n"]);
+      const names = bars(plot).includes("interval") ? ["interval low", "interval high"] : ["lowest", "highest"], isWide = plot.data.some(trace => trace.error_x);
+      if (!out.length) out.push(["series", x, y, ...names, "n", ...(isWide ? names.map(name => `${x}, ${name}`) : [])]);
       (trace.x || []).forEach((at, k) => {
         const spread = trace.customdata && trace.customdata[k];
-        if (at !== null) out.push([trace.name || "", at, trace.y[k], ...(Array.isArray(spread) && spread.length === 3 ? spread : ["", "", ""])]);
+        if (at !== null) out.push([trace.name || "", at, trace.y[k],
+          ...(Array.isArray(spread) && spread.length === 3 ? spread : [...ends(trace, "y", k), ""]), ...(isWide ? ends(trace, "x", k) : [])]);
       });
     }
     return out;
+  }
+
+  /* Ends of the bar of a point. */
+  function ends(trace, axis, k) {
+    const bar = trace[`error_${axis}`], value = trace[axis][k];
+    return bar && value !== null && (bar.array[k] || bar.arrayminus[k]) ? [value - bar.arrayminus[k], value + bar.array[k]] : ["", ""];
   }
 
   function numbers(plot) {

@@ -45,7 +45,8 @@
     if (axis.type === "log" && axis.title.text) axis.title.text += ", log scale";
   }
 
-  /* Wrap the labels of categories into their width, or leave some numbers out: slanted words are hard to read. */
+  /* Wrap the labels of categories into their width, else put every second one a line lower, else leave some numbers out: slanted words
+     are hard to read. A narrow space before a unit may end a line, one between thousands may not. */
   const MOST_LINES = 5, GAP = 6, pen = document.createElement("canvas").getContext("2d");
   function fitCategories(plot, axis, traces, margin) {
     if (axis.type !== "category" || axis.tickvals || axis.domain) return;
@@ -56,7 +57,7 @@
     if (labels.every(label => width(label) <= room)) return;
     const wrapped = labels.map(label => {
       const lines = [];
-      for (const word of label.split(/ /)) {
+      for (const word of label.split(/ |[\u00a0\u202f](?=\D)/)) {
         const last = lines.length - 1;
         if (last >= 0 && width(`${lines[last]} ${word}`) <= room) lines[last] += ` ${word}`; else lines.push(word);
       }
@@ -64,6 +65,8 @@
     });
     if (wrapped.every(lines => lines.length <= MOST_LINES && lines.every(line => width(line) <= room))) {
       Object.assign(axis, { tickmode: "array", tickvals: labels, ticktext: wrapped.map(lines => lines.join("<br>")), tickangle: 0 });
+    } else if (labels.every(label => width(label) <= 2 * room + GAP)) {
+      Object.assign(axis, { tickmode: "array", tickvals: labels, ticktext: labels.map((label, k) => k % 2 ? `<br>${label}` : label), tickangle: 0 });
     } else if (labels.every(label => /^[\d.]/.test(label))) {
       const every = Math.ceil((Math.max(...labels.map(width)) + GAP) / (room + GAP));
       Object.assign(axis, { tickmode: "array", tickvals: labels.filter((_, k) => k % every === 0), tickangle: 0 });

@@ -62,6 +62,11 @@
     }
     if (remove) { remove.closest("tr").remove(); renumber(); markSwept(); changed(); }
   });
+  // A typed unit replaces the unit beside the field.
+  form.addEventListener("input", e => {
+    const unit = e.target.closest(".input-group")?.querySelector(".input-group-text");
+    if (unit) unit.hidden = /[a-z]\s*$/i.test(e.target.value);
+  });
   form.addEventListener("change", markSwept);
   form.addEventListener("change", fitCluster);
 

@@ -11,7 +11,7 @@ import numpy as np
 from analysis import numbers
 from analysis.mpi.timeline import Timeline
 from dashboard.charts.parts import Figure, Scale, axis_title, band, hover, level_line, moments, short
-from dashboard.charts.scaling import PART_COLOURS
+from dashboard.charts.scaling import PART_COLOURS, part_marker
 from dashboard.charts.traffic import traffic_matrix
 
 MOST_RANKS: Final = 64
@@ -163,7 +163,7 @@ def time_per_rank(ranks: Sequence[dict[str, Any]]) -> Figure:
             "x": names,
             "y": [scale(rank[part]) for rank in ranks],
             "customdata": [rank["host"] for rank in ranks],
-            "marker": {"color": f"{colour}/0.5", "line": {"color": colour, "width": 1}},
+            "marker": part_marker(colour, 0.5),
             "hovertemplate": f"%{{customdata}}: {hover('y', scale.unit)}<extra>{label}</extra>",
         }
         for (part, label), colour in zip(parts.items(), PART_COLOURS, strict=False)
@@ -191,14 +191,15 @@ def message_sizes(sizes: Mapping[str, Sequence[int]]) -> Figure:
                 "type": "bar",
                 "name": label,
                 "x": labels,
-                "y": [sizes[name][index] for index in classes],
+                "y": [sizes[name][index] or None for index in classes],
                 "marker": {"color": f"{colour}/0.5", "line": {"color": colour, "width": 1}},
                 "hovertemplate": f"%{{x}}: %{{y}}<extra>{label}</extra>",
             }
             for name, label, colour in _SIZES
+            if any(sizes[name])
         ],
         "layout": {
-            "barmode": "group",
+            "barmode": "stack",
             "xaxis": {"title": axis_title("Size, from; not to scale", ""), "type": "category"},
             "yaxis": {"title": axis_title("Messages, calls", "")},
         },

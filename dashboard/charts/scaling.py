@@ -29,6 +29,12 @@ _MOST_NAMED, _SHORT_NAME = 8, 16
 PART_COLOURS = ("--s2", "--s1", "--s3", "--s4", "--s5", "--s6")
 
 
+def part_marker(colour: str, opacity: float) -> Figure:
+    """Return the look of a part of a bar; the light blue is hatched, next to the blue."""
+    hatched = {"pattern": {"shape": "/", "size": 6, "solidity": 0.25}} if colour == PART_COLOURS[-1] else {}
+    return {"color": f"{colour}/{opacity}", "line": {"color": colour, "width": 1}, **hatched}
+
+
 @dataclass(frozen=True, slots=True)
 class Best:
     """A predicted best size and its interval, if the data bound it."""
@@ -174,11 +180,12 @@ def time_parts(
                 "x": list(sizes),
                 "y": drawn,
                 "text": words,
+                "texttemplate": "%{text}" if shares else hover("y", scale.unit),
                 "textposition": "none" if crowded else "inside",
                 "insidetextanchor": "middle",
                 "textangle": 0,
                 "textfont": {"color": "--ink"},
-                "marker": {"color": f"{colour}/0.42", "line": {"color": colour, "width": 1}},
+                "marker": part_marker(colour, 0.42),
                 "hovertemplate": f"{hover('y', scale.unit)}{'' if name == outside else share_words}<extra>{name}</extra>",
                 **({"of": list(of)} if of else {}),
             }

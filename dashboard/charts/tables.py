@@ -32,7 +32,9 @@ def table_of(figure: Figure) -> tuple[list[str], list[Row]]:
         values = surfaces[0].get("meta") or [surfaces[0].get("name") or "value"]
         return [x, y, *values], [row for trace in surfaces for row in _surface(trace)]
     ends = ("interval low", "interval high") if bars_note(figure) == INTERVAL else ("lowest", "highest")
-    return ["series", x, y, *ends, "n"], [row for trace in traces for row in _line(trace)]
+    is_wide = any("error_x" in trace for trace in traces)
+    names = ["series", x, y, *ends, "n", *(f"{x}, {end}" for end in ends if is_wide)]
+    return names, [row for trace in traces for row in _line(trace, is_wide=is_wide)]
 
 
 def as_csv(columns: Sequence[str], rows: Sequence[Row]) -> str:
@@ -59,7 +61,7 @@ def _surface(trace: Figure) -> Iterator[Row]:
                 yield [x, y, *trace["customdata"][index][column]]
 
 
-def _line(trace: Figure) -> Iterator[Row]:
+def _line(trace: Figure, *, is_wide: bool = False) -> Iterator[Row]:
     spreads = trace.get("customdata") or []
     for index, (x, y) in enumerate(zip(trace.get("x") or (), trace.get("y") or (), strict=True)):
         spread = spreads[index] if index < len(spreads) else None
@@ -69,8 +71,18 @@ def _line(trace: Figure) -> Iterator[Row]:
                 trace.get("name") or "",
                 x,
                 y,
-                *(spread if has_spread and spread is not None else (None, None, None)),
+                *(spread if has_spread and spread is not None else (*_ends(trace, "y", index), None)),
+                *(_ends(trace, "x", index) if is_wide else ()),
             ]
+
+
+def _ends(trace: Figure, axis: str, index: int) -> tuple[float | None, float | None]:
+    """Return the ends of the bar of a point, or None for both without a bar."""
+    bar = trace.get(f"error_{axis}")
+    value = trace[axis][index]
+    if bar is None or value is None or not (bar["array"][index] or bar["arrayminus"][index]):
+        return None, None
+    return value - bar["arrayminus"][index], value + bar["array"][index]
 
 
 def _marked(cell: Any) -> Any:

@@ -25,7 +25,7 @@ from dashboard.panels.new.draft import (
 from dashboard.panels.new.form import Form
 from dashboard.panels.new.network_draft import network_draft
 from dashboard.panels.new.preview import Preview, make_preview
-from dashboard.panels.new.proposal import is_first_study, starting_draft, with_proposed_name
+from dashboard.panels.new.proposal import is_first_study, starting_draft, with_own_sweep, with_proposed_name
 from dashboard.requests.idempotency import idempotent_redirect
 from dashboard.requests.lookup import query_value
 from experiments import workloads
@@ -101,11 +101,11 @@ def preview(request: HttpRequest) -> HttpResponse:
 def fields(request: HttpRequest) -> HttpResponse:
     """Render the form for another workload, with the values that both have."""
     draft = without_foreign_figures(draft_from_post(request.POST))
+    proposed = starting_draft(list(_CLUSTERS.all()), workload=draft["workload"], cluster=draft.get("cluster", ""))
     if is_first_study(draft):  # its link and repetitions are chosen for its own program
         goal = {"goal": draft["goal"]} if "goal" in draft else {}
-        proposed = starting_draft(list(_CLUSTERS.all()), workload=draft["workload"], cluster=draft.get("cluster", ""))
         draft = {**proposed, **goal}
-    draft = with_proposed_name(draft)
+    draft = with_proposed_name(with_own_sweep(draft, proposed))
     context = form_context(request.user, draft, _refused(request.user), editing=_editing(request))
     response = render(request, "new/_steps.html", context)
     return trigger_client_event(response, "rankwire:changed", after="settle")

@@ -53,7 +53,7 @@ def register(request: HttpRequest, name: str = "") -> HttpResponse:
         program = queue.register_program(definition, author=request.user, name=name or None)
     except InvalidSpec as error:
         return _form(request, latest, texts, at_rows(error, texts))
-    messages.success(request, f"{program.slug} is registered, version {program.version}.", extra_tags="ok")
+    messages.success(request, f"{program.title} is registered, version {program.version}.", extra_tags="ok")
     if "start" in request.POST or request.POST.get("anyway") == "start":
         return redirect(f"{reverse('new')}?workload={program.slug}")
     return redirect("workload", program.slug)
@@ -84,7 +84,7 @@ def rename(request: HttpRequest, name: str) -> HttpResponse:
     except InvalidSpec as error:
         messages.error(request, f"Not renamed: {error.errors[0]}.", extra_tags="bad")
         return redirect("workload", name)
-    messages.success(request, f"{name} has the title “{program.definition.get('title') or name}”.", extra_tags="ok")
+    messages.success(request, f"{name} has the title “{program.title}”.", extra_tags="ok")
     return redirect("workload", name)
 
 
@@ -93,22 +93,22 @@ def retire(request: HttpRequest, name: str) -> HttpResponse:
     """Withdraw a program from new experiments, or offer it again."""
     _replaceable(request, name)
     is_retired = "restore" not in request.POST
-    Program.describe(name, retired=is_retired)
+    program = Program.describe(name, retired=is_retired)
     words = "is retired: its experiments stay" if is_retired else "can be used by new experiments again"
-    messages.success(request, f"{name} {words}.", extra_tags="ok")
+    messages.success(request, f"{program.title} {words}.", extra_tags="ok")
     return redirect("workload", name)
 
 
 @require_POST
 def delete(request: HttpRequest, name: str) -> HttpResponse:
     """Delete a program that no experiment uses, with all versions."""
-    _replaceable(request, name)
+    program = _replaceable(request, name)
     try:
         Program.remove(name)
     except ProgramInUse as error:
         messages.error(request, f"{error} Retire it instead.", extra_tags="bad")
         return redirect("workload", name)
-    messages.success(request, f"{name} is deleted.", extra_tags="ok")
+    messages.success(request, f"{program.title} is deleted.", extra_tags="ok")
     return redirect("workloads")
 
 

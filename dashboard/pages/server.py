@@ -18,7 +18,7 @@ from analysis.numbers import amount
 from dashboard.panels.cluster.rows import ClusterRow
 from dashboard.panels.experiment.running import running_entry
 from dashboard.panels.server.processes import Process, processes, silent
-from dashboard.panels.server.services import Service, broker, database, storage, versions
+from dashboard.panels.server.services import Service, broker, database, load, storage, versions
 from experiments.access import may_see_server, visible_experiments
 from experiments.models import BLOCKING, BackgroundTask, Cluster, State, Trial
 from experiments.selectors import running_trials, waiting
@@ -56,6 +56,7 @@ def _status(user: Any) -> dict[str, Any]:
         "ended": [process for process in reported if not process.is_alive and process not in missing],
         "services": services,
         "storage": disk,
+        "load": load(),
         "versions": versions(),
         "clusters": clusters,
         "queued": sum(row["row"].queued for row in clusters),

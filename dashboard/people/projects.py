@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any, ClassVar, Final
+from urllib.parse import urlsplit
 
 from django import forms
 from django.conf import settings
@@ -25,6 +26,7 @@ from dashboard.people.forms import days_field
 from dashboard.people.notification_settings import WebhookForm, of_project, send_test
 from dashboard.requests.lookup import query_value
 from experiments.access import may_manage, role_in, visible_projects
+from experiments.cluster_kinds.machines import addresses_of
 from experiments.errors import LastMaintainer, ProjectInUse
 from experiments.library import PUBLISHED_PROJECT
 from experiments.models import Invitation, Membership, Project, Webhook
@@ -102,6 +104,7 @@ class SettingsForm(_UniqueName, forms.ModelForm):  # type: ignore[type-arg]  # n
             words = numbers.grouped(most) if most else "none"
             text = str(self.fields[name].help_text)
             self.fields[name].help_text = text.replace("the installation;", f"the installation ({words});")
+            self.fields[name].error_messages["max_value"] = "Too large. Write 0 for no limit."
 
     def clean(self) -> dict[str, Any]:
         """Refuse a limit of captures that files reach first: captures are files."""
@@ -247,6 +250,8 @@ def withdraw(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def new_webhook(request: HttpRequest, slug: str) -> HttpResponse:
     """Create a webhook. Only this response has its secret, so there is no redirect."""
     project, form = managed(request, slug), WebhookForm(request.POST, prefix="webhook")
+    host = urlsplit(form.cleaned_data["url"]).hostname or "" if form.is_valid() else ""
+    has_address = not host or bool(addresses_of(host))  # before the lock: it may take seconds
     # The lock serialises concurrent requests.
     Project.objects.select_for_update(no_key=True).get(pk=project.pk)
     if form.is_valid() and project.webhooks.count() >= MOST_WEBHOOKS:
@@ -256,6 +261,8 @@ def new_webhook(request: HttpRequest, slug: str) -> HttpResponse:
     webhook = form.save(commit=False)
     webhook.project, webhook.made_by = project, request.user
     webhook.save()
+    if not has_address:
+        messages.warning(request, f"No address of {host} is known now. Send a test message.", extra_tags="warning")
     return project_page(request, project, new_webhook=webhook, secret=webhook.secret)
 
 

@@ -118,7 +118,10 @@ IN_SENTENCES: Final = {
     "verbs-device": r"\b(?:InfiniBand or RoCE|EFA or verbs|Omni-Path|Slingshot) \(\w+\)",
     "shared-memory": r"shared memory \([\w ]+\)",
     "open-mpi-layer": r"Open MPI's \w+",
-    "network-builder": r"\bbridge(?: \+ [\w() ]+)*",
+    "network-builder": r"\bbridge(?: \+ [\w() ]+)*|\btbf\b",
+    "idle-machine": r"\bidle machines?\b",
+    "mpi-window": r"\bMPI window\b",
+    "tip4p": r"\bTIP4P\b",
     "operations-per-cycle": r"operations per cycle",
 }
 """Id of a metric or of docs/reference/terms.md -> the words of sentences that it defines."""

@@ -564,7 +564,7 @@ class Experiment(OfProject, models.Model):
         with transaction.atomic():
             self.wait_for_others()
             type(self).objects.filter(pk=self.pk, hold__in=BLOCKING).update(hold=Hold.NONE)
-            stopped = self._end_open_round("Stopped by a user.")
+            stopped = self._end_open_round("A user cancelled its trials.")
             cancelled = int(self.trials.unfinished().cancel())
             if cancelled or stopped:
                 self.note_end()

@@ -46,6 +46,10 @@ class Program(models.Model):
     def __str__(self) -> str:
         return f"{self.slug} version {self.version}"
 
+    @property
+    def title(self) -> str:
+        return str(self.definition.get("title") or self.slug)
+
     @classmethod
     def latest(cls, slug: str) -> Program | None:
         """Return the latest version of a program, or None."""
@@ -94,8 +98,9 @@ class Program(models.Model):
             versions = cls.objects.select_for_update().filter(slug=slug)
             len(versions)  # takes the locks
             if used := cls.uses(slug):
+                title = versions[len(versions) - 1].title
                 raise ProgramInUse(
-                    f"{slug} cannot be deleted: {plural(used, 'experiment uses', 'experiments use')} it."
+                    f"{title} cannot be deleted: {plural(used, 'experiment uses', 'experiments use')} it."
                 )
             for version in versions:  # each is noted in the change log
                 version.delete()

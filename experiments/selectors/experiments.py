@@ -120,6 +120,11 @@ class ConfigurationRow:
     flagged: dict[str, list[float]] = field(default_factory=dict)
     """Traffic of flagged captures: displayed, but not in statistics."""
 
+    @property
+    def counted(self) -> int:
+        """Return the number of counted trials with any value."""
+        return max(map(len, self.values.values()), default=0)
+
     def median(self, metric: str) -> float | None:
         values = self.values.get(metric)
         return median(values) if values else None

@@ -141,7 +141,8 @@ def _listed_history(
 ) -> ListedHistory:
     history = _history(trials, expected)
     stepped_at = trials[history.changes[-1].index][1] if history.changes else None
-    return ListedHistory(newest, row.trials, row.experiments, _moment(trials[-1][0]), history, stepped_at)
+    count = row.trials if len(trials) == MOST_TRIALS else len(trials)  # stored counts include slowed trials
+    return ListedHistory(newest, count, row.experiments, _moment(trials[-1][0]), history, stepped_at)
 
 
 def _moment(seconds: float) -> datetime:

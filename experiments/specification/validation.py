@@ -214,9 +214,8 @@ def _check_value(
     spec: ExperimentSpec, known_names: set[str], path: str, name: str, values: list[Any]
 ) -> Iterator[FieldError]:
     if name not in known_names:
-        yield FieldError(
-            path, f"unknown parameter {name!r} of workload {spec.workload!r}; known: {', '.join(sorted(known_names))}"
-        )
+        title = workloads.get(spec.workload).title
+        yield FieldError(path, f"unknown parameter {name!r} of {title}; known: {', '.join(sorted(known_names))}")
         return
     for value in values:
         try:

@@ -204,6 +204,8 @@ class WorkloadDefinition:
     phases: Phases | None = None
     treatments: tuple[str, ...] = ()
     """Numeric parameters that are settings to choose among; other numbers give the size of the problem or the load."""
+    first_sweep: tuple[str, str] | None = None
+    """Parameter and values of a first experiment of a program between two ranks; None: a sweep over hosts."""
     work_grows: bool = False
     """Each rank has the same work, however many there are: a sweep over hosts is weak scaling."""
     ranks_alike: bool = True  # all ranks have the same work; False for a server and its clients

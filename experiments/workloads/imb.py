@@ -53,7 +53,7 @@ class ImbParameters(Parameters):
     """Size of a message; 4 MiB is 4 194 304 bytes."""
     all_sizes: bool = parameter(False, "All sizes")
     """Measure 0, 1, 2, 4 ... up to the message size too."""
-    repetitions: int = parameter(100, "Repetitions", ge=1, le=100_000)
+    repetitions: int = parameter(100, "Operations per size", ge=1, le=100_000)
     """Operations per message size; IMB itself does fewer for large ones."""
 
     program: str = parameter("", "Program", pattern=r"^(/[A-Za-z0-9_.+@-]+)*$", max_length=300)

@@ -76,7 +76,7 @@ class OsuParameters(Parameters):
     """Size of a message; 4 MiB is 4 194 304 bytes."""
     all_sizes: bool = parameter(False, "All sizes")
     """Measure 1, 2, 4 ... up to the message size too."""
-    repetitions: int = parameter(100, "Repetitions", ge=1, le=100_000)
+    repetitions: int = parameter(100, "Operations per size", ge=1, le=100_000)
     """Operations, or windows of 64 messages, per message size."""
     directory: str = parameter("", "Directory", pattern=r"^(/[A-Za-z0-9_.+@-]+)*$", max_length=300)
     """Directory of the programs on the hosts; empty: in PATH. For maintainers."""

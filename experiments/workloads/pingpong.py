@@ -42,10 +42,10 @@ class PingPongParameters(Parameters):
     """Size of a message; 4 MB is 4 000 000 bytes, 4 MiB is 4 194 304, as the Intel MPI Benchmarks send."""
     all_sizes: bool = parameter(False, "All sizes")
     """Measure 0, 1, 2, 4 ... up to the message size too, and fit latency and bandwidth to the curve."""
-    repetitions: int = parameter(20, "Repetitions", ge=1, le=100_000)
-    """Round trips per message size."""
-    warmups: int = parameter(2, "Warm-ups", ge=0, le=1000)
-    """Round trips per size before the measured ones; the first opens the connection."""
+    repetitions: int = parameter(20, "Round trips", ge=1, le=100_000)
+    """Measured ones per message size."""
+    warmups: int = parameter(2, "Warm-up round trips", ge=0, le=1000)
+    """Per size, before the measured ones; the first opens the connection."""
     time_per_size: Seconds = parameter(10.0, "Time per size", unit="s", gt=0, le=3600)
     """No further repetition starts after this time; at least one is measured."""
 
@@ -98,6 +98,7 @@ PINGPONG: Final = WorkloadDefinition(
     python_modules={"mpi4py": "python3-mpi4py"},
     parameters_type=PingPongParameters,
     decides="pingpong.transfer_time_s",
+    first_sweep=("message_bytes", "1 KiB, 64 KiB, 4 MiB"),
     work_grows=True,
     figures=_FIGURES,
     **shipped("a ping-pong needs at least two ranks", "pingpong.py", options=_options),

@@ -40,7 +40,7 @@ class RingParameters(Parameters):
     )
     steps: int = parameter(2000, "Steps", ge=1, le=10_000_000)
     """Times that every rank sends to its right neighbour and receives from its left one; none begins before the last."""
-    warmups: int = parameter(20, "Warm-ups", ge=0, le=100_000)
+    warmups: int = parameter(20, "Warm-up steps", ge=0, le=100_000)
     """Steps before the measured ones; they open the connections."""
 
 

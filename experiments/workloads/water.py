@@ -120,7 +120,17 @@ _PERFORMANCE = re.compile(r"Performance: (\S+) (ns|tau)/day, (?:\S+ hours/ns, )?
 """Logs in units of Lennard-Jones count in tau."""
 _CPU_USE = re.compile(r"(\S+)% CPU use with \d+ MPI tasks")
 _BEGUN = re.compile(r"Setting up \S+ (?:run|style)|Per MPI rank memory allocation")
-_SECTIONS: Final = ("Pair", "Bond", "Kspace", "Neigh", "Comm", "Output", "Modify", "Other")
+_SECTIONS: Final = {
+    "Pair": "forces between near atoms",
+    "Bond": "forces of bonds and angles",
+    "Kspace": "electric forces between far atoms, by Fourier transforms",
+    "Neigh": "lists of near atoms",
+    "Comm": "messages between ranks",
+    "Output": "printing and writing files",
+    "Modify": "moving the atoms, with thermostat and rigid bonds",
+    "Other": "the rest of the loop",
+}
+"""Sections of LAMMPS's timing breakdown, and their work."""
 _HEADS = re.compile(r"Section +\|(.*)")
 _BREAKDOWN = re.compile(rf"({'|'.join(_SECTIONS)}) *\|(.*)")
 _COLUMNS: Final = {"min time": "min_s", "avg time": "mean_s", "max time": "max_s", "%total": "share_percent"}
@@ -132,8 +142,8 @@ _FIGURES: Final = figures_of("water", (
     ("timesteps_per_s", "Time steps per second", "1/s", "higher", "Time steps per second of loop time."),
     ("cpu_use_percent", "CPU use", "%", "higher", "CPU time of the loop over its wall time, mean of the ranks, as printed."),
     *(
-        (f"{name.lower()}_s", f"{name} time", "s", "lower", f"MPI task timing breakdown, section {name}: mean over the ranks.")
-        for name in _SECTIONS
+        (f"{name.lower()}_s", f"{name} time", "s", "lower", f"Section {name} of LAMMPS's breakdown, mean of the ranks: {work}.")
+        for name, work in _SECTIONS.items()
     ),
 ))  # fmt: skip
 

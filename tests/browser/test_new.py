@@ -157,3 +157,25 @@ def test_what_a_goal_or_a_workload_is_shows_before_it_is_chosen(page):
     expect(page.locator("#explanation")).to_have_text("Adds rounds of trials")
     page.locator("label[for=wl-hpl]").hover()
     expect(page.locator("#explanation")).to_contain_text("Linpack")
+
+
+def test_a_typed_unit_replaces_the_unit_beside_its_field(page):
+    page.goto("/experiments/new/?workload=ring")
+    size = page.locator("[name='parameters.message_bytes']")
+    unit = page.locator(".input-group", has=size).locator(".input-group-text")
+    size.fill("65536")
+    expect(unit).to_be_visible()
+    size.fill("64 KiB")
+    expect(unit).to_be_hidden()
+    expect(page.locator("#yaml")).to_have_value(re.compile("message_bytes: 65536"))
+
+
+def test_the_start_bar_leaves_the_hint_below_wrong_yaml_visible(page):
+    page.goto("/experiments/new/#yaml-pane")
+    page.locator("#yaml").fill("name: [\n")
+    expect(page.locator("#yaml-errors .note")).to_be_visible()
+    hint = page.locator("#yaml-pane .hint")
+    hint.scroll_into_view_if_needed()
+    page.wait_for_timeout(300)
+    bottom = hint.bounding_box()["y"] + hint.bounding_box()["height"]
+    assert bottom <= page.locator("#startbar").bounding_box()["y"]

@@ -199,7 +199,9 @@ def _verdict(curve: SizeGrid, alone: str = "") -> str:
     are = f"{_are(curve, curve.enough)} enough" if curve.is_equal else "may be enough"
     names = levels(curve.factor, [curve.points[i].parameters[curve.factor.name] for i in others])
     verb = "is" if len(others) == 1 and curve.level(others[0]) == 1 else "are"
-    most = "" if curve.most_gained is None else f" (at most {factor_words(curve.most_gained)})"
+    most = ""
+    if curve.most_gained is not None:
+        most = f" (at most {factor_words(curve.most_gained)} as {'fast' if better == 'faster' else 'good'})"
     enough = first_up(size_of(curve, curve.enough))
     return f"{enough} {are}: {_at(curve)}, and {names} {verb} not measurably {better}{most}."
 

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from dashboard.labels import workload_title
 from dashboard.panels.new.draft import as_yaml, default_of
 from experiments import workloads
+from experiments.common.stored_mappings import mapping_at
 from experiments.errors import InvalidSpec
 from experiments.library import FIRST_STUDY
 from experiments.models import Cluster
@@ -41,6 +42,9 @@ def starting_draft(clusters: Sequence[Cluster], *, workload: str = "", cluster: 
         "workload": workload or "water",
         "sweep": {swept: _written([ranks for ranks in values if _runs_on(workload, ranks)] or values)},
     }
+    definition = workloads.find(workload)
+    if definition is not None and definition.first_sweep and swept == "hosts":
+        draft |= {"sweep": dict([definition.first_sweep]), "parameters": {"hosts": 2}}
     return draft if proposed is None or proposed.slug == usual else {**draft, "cluster": proposed.slug}
 
 
@@ -72,6 +76,19 @@ def is_first_study(draft: Mapping[str, Any]) -> bool:
         return _design(design | {"workload": first["workload"]}) == _design(first)
     except InvalidSpec:
         return False
+
+
+def with_own_sweep(draft: Mapping[str, Any], proposed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the draft, with the proposed sweep in place of another workload's."""
+    definition = workloads.find(draft["workload"])
+    firsts = {workload.first_sweep[0] for workload in workloads.registry() if workload.first_sweep}
+    sweep = mapping_at(draft, "sweep")
+    if definition is None or not sweep or not sweep.keys() <= firsts - definition.parameters_type.model_fields.keys():
+        return dict(draft)
+    constants = {
+        name: value for name, value in mapping_at(draft, "parameters").items() if name not in proposed["sweep"]
+    }
+    return {**draft, "sweep": proposed["sweep"], "parameters": constants}
 
 
 def with_proposed_name(draft: Mapping[str, Any]) -> dict[str, Any]:

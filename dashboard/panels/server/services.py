@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import shutil
 from dataclasses import dataclass
@@ -63,6 +64,11 @@ def _redis() -> redis.Redis:
 def versions() -> list[tuple[str, str]]:
     """Return the versions of Rankwire and of what it runs on."""
     return [("Rankwire", version()), ("Python", platform.python_version()), ("Django", django.get_version())]
+
+
+def load() -> dict[str, float]:
+    """Return the processes on cores or waiting for one, and the cores of this machine."""
+    return {"busy": round(os.getloadavg()[0], 2), "cores": os.cpu_count() or 1}
 
 
 def storage() -> dict[str, Any]:

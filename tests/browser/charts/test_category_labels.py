@@ -22,7 +22,8 @@ OVERLAP = """() => [...document.querySelectorAll(".plot.js-plotly-plot")]
     .flatMap(plot => {
         const boxes = [...plot.querySelectorAll(".xaxislayer-above .xtick text")].map(label => label.getBoundingClientRect())
             .filter(box => box.width).sort((a, b) => a.left - b.left);
-        return boxes.slice(1).filter((box, k) => box.left < boxes[k].right - 0.5).map(() => plot.dataset.figure);
+        const covers = (box, other) => box.left < other.right - 0.5 && box.top < other.bottom - 2 && other.top < box.bottom - 2;
+        return boxes.flatMap((box, k) => boxes.slice(0, k).filter(other => covers(box, other))).map(() => plot.dataset.figure);
     })"""
 REDRAWN = """async categories => {
     const plot = [...document.querySelectorAll(".plot.js-plotly-plot")].find(plot => plot.offsetParent);
@@ -72,10 +73,10 @@ def test_numbers_of_many_categories_are_left_out_and_words_stay(page: Page, coun
     page.goto("/experiments/york-staging/?tab=charts")
     page.wait_for_function(DRAWN)
     sizes = [f"{2**k} B" for k in range(count)]
-    labels = page.evaluate(REDRAWN, sizes)
+    labels = [label.strip() for label in page.evaluate(REDRAWN, sizes)]
     assert set(labels) <= set(sizes)
     assert labels[0] == "1 B"
-    assert (len(labels) == count) == (count == 3)
+    assert (len(labels) == count) == (count < 40)
     assert page.evaluate(SLANTED) == []
     assert page.evaluate(OVERLAP) == []
     settings = [f"{hosts} hosts, grid size {size}" for hosts in (1, 2, 4) for size in (128, 512)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.charts.ranks import dot_per_rank, time_per_rank
+from dashboard.charts.ranks import dot_per_rank, message_sizes, time_per_rank
 
 RANK = {
     "rank": 0, "host": "n1", "window_s": 10.0, "computing_s": 4.0, "no_core_s": 3.0, "on_cpu_s": 2.0, "blocked_s": 1.0,
@@ -36,6 +36,18 @@ def test_the_parts_of_a_rank_add_up_to_its_window(ranks, names):
     assert [bar["name"] for bar in bars] == names
     assert sum(bar["y"][0] for bar in bars) == pytest.approx(10.0)
     assert len({bar["marker"]["line"]["color"] for bar in bars}) == len(names)
+    assert [bar["name"] for bar in bars if "pattern" in bar["marker"]] == [n for n in names if n.endswith("waiting")]
+
+
+def test_message_sizes_have_a_bar_only_for_what_was_sent():
+    counts = [0] * 66
+    counts[14], counts[16] = 5, 7
+    figure = message_sizes({"point_to_point": counts, "collective": [0] * 66})
+    (bars,) = figure["data"]
+    assert (bars["name"], bars["x"], bars["y"]) == ("Point-to-point", ["8 KiB", "16 KiB", "32 KiB"], [5, None, 7])
+    both = message_sizes({"point_to_point": counts, "collective": [3, *[0] * 65]})
+    assert [trace["y"][0] for trace in both["data"]] == [None, 3]
+    assert both["layout"]["barmode"] == "stack"
 
 
 def test_ranks_that_share_a_core_are_squares_of_their_own_trace():

@@ -78,6 +78,11 @@ def test_it_saves_an_edit_as_a_new_version_and_sets_stale_points_aside(page, exp
     assert apart.count("version 2 does not contain its point") == 5
     table = html.partition('id="table"')[2].partition("</table>")[0]
     assert "4 hosts" not in table
+    heads = re.findall(r"<th[^>]*>\s*(?:<[^>]*>)?\s*([^<]*?)\s*<", table)
+    assert heads.index("Counted") == heads.index("Trials") - 1 < heads.index("Elapsed time")
+    counts = re.findall(r'<td class="num">(\d+)</td>\s*<td>\s*<span\s+class="strip"', table)
+    assert counts
+    assert sum(map(int, counts)) == len(Trial.objects.counted().filter(experiment=experiment))
 
 
 @pytest.mark.parametrize("count", ["", "0", "-1", "1000", "²", "x"])

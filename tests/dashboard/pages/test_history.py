@@ -56,7 +56,7 @@ def test_a_history_has_no_step_of_trials_that_other_load_slowed(stepped, page, p
     record = page.get(address(stepped)).context["found"]
     assert (len(record.entries), list(record.history.changes)) == (6, [])
     (listed,) = client_of(person).get("/api/v1/history/").json()["results"]
-    assert listed["steps"] == 0
+    assert (listed["steps"], listed["trials"]) == (0, 6)
 
 
 def test_a_history_does_not_mix_transports(submit, page, person):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import timedelta
 
 import pytest
@@ -63,7 +64,10 @@ def test_it_lists_processes_and_names_what_a_silent_one_stops(maintainer):
     Heartbeat.record("worker", "second@n2")
     context = maintainer.get(SERVER).context
     assert (context["problems"], [p.name for p in context["ended"]]) == ([], ["worker@n1"])
-    assert "All processes and services run" in text_of(maintainer.get(SERVER))
+    page = maintainer.get(SERVER)
+    assert "All processes and services run" in text_of(page)
+    assert page.context["load"]["cores"] == os.cpu_count()
+    assert page.context["load"]["busy"] >= 0
 
 
 def test_processes_that_never_reported_are_listed(maintainer):

@@ -44,6 +44,8 @@ def test_its_name_and_quotas_are_changed(root: Client) -> None:
     wrong = root.post("/projects/default/settings/", {**form, "settings-most_queued_trials": "-1"})
     assert wrong.status_code == 422
     assert wrong.context["settings_form"].errors == {"most_queued_trials": ["Write 0 or more."]}
+    wrong = root.post("/projects/default/settings/", {**form, "settings-most_queued_trials": str(2**31)})
+    assert wrong.context["settings_form"].errors == {"most_queued_trials": ["Too large. Write 0 for no limit."]}
 
 
 @pytest.mark.parametrize(

@@ -120,6 +120,14 @@ def test_a_maintainer_sets_up_a_webhook_and_sees_its_secret_once(
     assert Webhook(project=library, url=webhook.url).secret != webhook.secret
 
 
+def test_a_webhook_whose_name_has_no_address_is_created_with_a_warning(maintainer: Client, library: Project) -> None:
+    for host, is_warned in (("nohost.invalid", True), ("1.1.1.1", False)):
+        fields = {"webhook-url": f"http://{host}/hook", "webhook-ended": "on"}
+        words = maintainer.post("/projects/default/webhooks/", fields).text
+        assert Webhook.objects.filter(url=fields["webhook-url"]).exists()
+        assert (f"No address of {host} is known now." in words) == is_warned
+
+
 @pytest.mark.parametrize(
     ("fields", "words"),
     [

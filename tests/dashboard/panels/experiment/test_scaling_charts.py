@@ -48,8 +48,10 @@ def test_it_stacks_parts_of_the_time_with_their_shares():
     figure = time_parts(["2", "4"], {"On the CPU": [3.0, 1.0], "Off the CPU": [1.0, None]})
     assert figure["layout"]["barmode"] == "stack"
     assert [trace["text"] for trace in figure["data"]] == [["75\u202f%", "100\u202f%"], ["25\u202f%", ""]]
+    assert {trace["texttemplate"] for trace in figure["data"]} == {"%{y:,.4~r}\u202fs"}
     shares = time_parts(["2"], {"On the CPU": [3.0], "Off the CPU": [1.0]}, shares=True)
     assert [trace["y"] for trace in shares["data"]] == [[75], [25]]
+    assert {trace["texttemplate"] for trace in shares["data"]} == {"%{text}"}
 
 
 def test_it_draws_the_model_of_a_metric_in_the_unit_of_the_axis():

@@ -80,6 +80,23 @@ def test_another_workload_does_not_keep_its_link_unless_it_was_changed(page: Cli
     assert with_goal["goal"] == {"until": "answered", "matters": "25 %", "budget": {"time": "5 min"}}
 
 
+def test_a_first_ping_pong_sweeps_sizes_between_two_hosts_and_leaves_with_it(page: Client) -> None:
+    draft = yaml.safe_load(page.get(reverse("new"), {"workload": "pingpong"}).context["yaml"])
+    assert draft["parameters"]["hosts"] == 2
+    assert draft["sweep"] == {"message_bytes": ["1 KiB", "64 KiB", "4 MiB"]}
+    fields = {"name": "Ping-pong", "sweep_name": ["message_bytes"], "sweep_values": ["1 KiB, 64 KiB"]}
+    fields |= {"parameters.hosts": "2", "repetitions": "3"}
+
+    def chosen(workload: str) -> Any:
+        return parse(yaml.safe_load(page.post(reverse("new-fields"), fields | {"workload": workload}).context["yaml"]))
+
+    assert chosen("ring").sweep.keys() == {"message_bytes"}
+    assert chosen("water").sweep == {"hosts": [1, 2, 4]}
+    goal = {"goal.kind": "until", "goal.until": "answered", "goal.matters": "25 %", "goal.budget.time": "5 min"}
+    first = {name: value for name, value in _fields().items() if value} | goal | {"workload": "pingpong"}
+    assert parse(yaml.safe_load(page.post(reverse("new-fields"), first).context["yaml"])).goal is not None
+
+
 def _fields() -> dict[str, Any]:
     """Return the fields of the form as a browser sends them."""
     form = Form(yaml.safe_load(FIRST_STUDY.read_text()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from django.urls import reverse
 
+from dashboard.charts.tables import table_of
 from dashboard.panels.experiment.results import Results
 from dashboard.panels.parts import Measured
 from dashboard.panels.parts.energy import energy_part
@@ -57,6 +58,13 @@ def test_energy_part_puts_sizes_on_the_trade_off_line_with_their_intervals(part)
     assert others["customdata"] == [["4 hosts"]]
     assert min(line["error_y"]["array"]) > 0
     assert min(line["error_x"]["arrayminus"]) > 0
+    columns, (first, *_) = table_of(data["trade_off"])
+    assert columns[3:] == [
+        *("interval low", "interval high", "n"),
+        *(f"{columns[1]}, interval {end}" for end in ("low", "high")),
+    ]
+    assert first[3] < first[2] < first[4]
+    assert first[6] < first[1] < first[7]
     words = {row["name"]: row["words"] for row in data["table"]["rows"]}
     assert words["1 host"] == ["least energy"]
     assert words["2 hosts"] == ["least energy × delay"]
