@@ -89,7 +89,9 @@ class ClusterKind(ABC):
                 if text and re.match(r"(?!.*-----BEGIN)[^/~%$]", text):
                     errors.append(FieldError(path, why))
         if re.match(r"[^/]+/", settings.get("mpirun") or ""):
-            errors.append(FieldError("mpirun", "must be a name in PATH or a full path, such as /opt/openmpi/bin/mpirun"))
+            errors.append(
+                FieldError("mpirun", "must be a name in PATH or a full path, such as /opt/openmpi/bin/mpirun")
+            )
         commands = {path: settings.get(path) or () for path in ("python", "capture_command", "offload_command")}
         return errors + [FieldError(path, why) for path, words in commands.items() if (why := why_no_command(words))]
 
