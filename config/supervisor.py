@@ -23,6 +23,7 @@ from config.environment import Environment
 from config.services.children import Fork, fork, start, stop
 from config.services.errors import ServiceError
 from config.services.lease import ROOT, Installation, Lock, State, host_runs, join_or_start
+from workers import account
 
 POLL_S = 0.2
 STEADY_S = 10.0
@@ -309,7 +310,7 @@ def _worker(var: Path) -> Program:
     # A warm shutdown first: the worker requeues its trial. After SIGQUIT the trial is detected as lost and queued again.
     seconds = Environment.load(ROOT / ".env").RANKWIRE_STOP_SECONDS
     ladder = [(signal.SIGTERM, seconds + 10.0), (signal.SIGQUIT, 5.0)]
-    module = _celery("worker", "--hostname=rankwire@%h")
+    module = _celery("worker", f"--hostname={account.user()}@%h")
     return Program(name="worker", module=module, log=var / "log" / "worker.log", stop_ladder=ladder)
 
 

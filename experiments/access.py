@@ -35,6 +35,7 @@ from experiments.models import (
     Report,
     Trial,
 )
+from experiments.models.people.accounts import CLUSTER_RIGHTS
 from experiments.models.people.project import DEFAULT_PROJECT
 from experiments.specification.design import launch_of
 from experiments.specification.parameters import is_of_launch
@@ -310,7 +311,7 @@ def may_set_up_clusters(user: Any) -> bool:
 
     Settings name commands that workers and hosts run: superusers and permitted staff.
     """
-    permissions = ["experiments.add_cluster", "experiments.change_cluster"]
+    permissions = [f"experiments.{name}" for name in CLUSTER_RIGHTS]
     if _is_held_back(user):
         return False
     return bool(user.is_superuser or (user.is_staff and user.has_perms(permissions)))

@@ -30,6 +30,7 @@ from analysis.numbers import plural
 from dashboard.people.adapters import EMAIL_TAKEN, NAME_LETTERS, NAME_TAKEN, account_obstacle
 from dashboard.people.backends import locked, unlock
 from dashboard.requests.lookup import MOST_WORDS, query_value
+from experiments.access import may_set_up_clusters
 from experiments.errors import AccountUnchanged, LastSuperuser
 from experiments.library import PUBLISHED_PROJECT
 from experiments.models import Event, Experiment, Membership, NoticeChoices, Preferences, Project
@@ -200,6 +201,19 @@ CHANGES: Final = {
         _forget_second_factor,
         lambda user: user.factors > 0,
         "Its authenticator app, recovery codes and keys are removed. Verify the identity of the user first.",
+    ),
+    "clusters": AccountChange(
+        "Grant right to set up clusters",
+        "can add and configure clusters.",
+        accounts.permit_clusters,
+        lambda user: user.is_active and not may_set_up_clusters(user),
+        "Settings of clusters name commands that run on their hosts: give this right as you would give an account there.",
+    ),
+    "no-clusters": AccountChange(
+        "Remove right to set up clusters",
+        "can no longer add and configure clusters.",
+        accounts.forbid_clusters,
+        lambda user: not user.is_superuser and may_set_up_clusters(user),
     ),
     "superuser": AccountChange(
         "Grant superuser rights",

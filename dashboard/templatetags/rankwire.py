@@ -107,6 +107,7 @@ IN_SENTENCES: Final = {
     "welch": r"Welch's t test(?: on logarithms)?",
     "permutation": r"permutation test(?: of ranks)?",
     "benjamini-hochberg": r"Benjamini\W+Hochberg",
+    "workers-user": r"\bworker's (?:user|machine)\b",
     "check.offloads": r"\boffloads\b",
     "check.path-mtu": r"\bpath MTU\b",
     "link.mtu": r"\bMTU\b",

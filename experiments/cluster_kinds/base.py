@@ -82,11 +82,16 @@ class ClusterKind(ABC):
 
     def refusals(self, settings: Mapping[str, Any]) -> list[FieldError]:
         """Return settings that cannot work, which a form refuses; stored ones stay valid."""
-        keys = {"key": settings.get("key"), "login.key": (settings.get("login") or {}).get("key")}
-        why = "must be a full path, such as ~/.ssh/id_ed25519: the worker runs in a directory of its own"
-        errors = [
-            FieldError(path, why) for path, key in keys.items() if key and re.match(r"(?!.*-----BEGIN)[^/~%$]", key)
-        ]
+        login, errors = settings.get("login") or {}, []
+        for name, example in (("key", "id_ed25519"), ("config", "config")):
+            why = f"must be a full path, such as ~/.ssh/{example}: the worker runs in a directory of its own"
+            for path, text in ((name, settings.get(name)), (f"login.{name}", login.get(name))):
+                if text and re.match(r"(?!.*-----BEGIN)[^/~%$]", text):
+                    errors.append(FieldError(path, why))
+        if re.match(r"[^/]+/", settings.get("mpirun") or ""):
+            errors.append(
+                FieldError("mpirun", "must be a name in PATH or a full path, such as /opt/openmpi/bin/mpirun")
+            )
         commands = {path: settings.get(path) or () for path in ("python", "capture_command", "offload_command")}
         return errors + [FieldError(path, why) for path, words in commands.items() if (why := why_no_command(words))]
 

@@ -22,6 +22,7 @@ _WORDS: Final = frozenset(
 )  # fmt: skip
 """Words of the language; libpcap would resolve others as names of hosts, networks or services."""
 _TOKEN: Final = re.compile(r"[\w.:-]+|\\")
+_TWO_WORDS: Final = re.compile(r"(?<![\w.:\\-])([A-Za-z][\w.-]*)\s+(?=([A-Za-z][\w.-]*))")
 _NUMBER: Final = re.compile(
     r"0x[0-9A-Fa-f]+|[0-9]+(?:[:-][0-9]+|(?:\.[0-9]+){1,3})?|(?:[0-9A-Fa-f]{1,2}[:-]){5}[0-9A-Fa-f]{1,2}"
 )
@@ -45,6 +46,8 @@ def why_not_compiled(text: str) -> str:
         if text.count(first) != text.count(last):
             more = first if text.count(first) > text.count(last) else last
             return f"one “{more}” has no partner"
+    if match := next((match for match in _TWO_WORDS.finditer(text) if _WORDS.isdisjoint(match.groups())), None):
+        return f"“{match[1]} {match[2]}” has no “and” or “or”"
     is_plain = text.isascii() and "\0" not in text and len(text) <= _LONGEST_COMPILED
     return _compiled(text) if is_plain and all(map(_is_no_name, _TOKEN.findall(text))) else ""
 

@@ -131,6 +131,12 @@ class Slurm(SchedulerKind):
     options_of_rankwire = frozenset({"--nodes", "-N", "--job-name", "-J"})
     settings_type = SlurmSettings
 
+    def refusals(self, settings: Mapping[str, Any]) -> list[FieldError]:
+        errors = super().refusals(settings)
+        if re.search(r"\s", str(settings.get("constraint", "")).strip()):
+            errors.append(FieldError("constraint", "has a space: join features with “&” or “|”"))
+        return errors
+
 
 class PbsSettings(LoginSettings):
     """Nodes that PBS allots."""

@@ -58,9 +58,12 @@ class Cluster(models.Model):
     @property
     def may_be_removed(self) -> bool:
         """Return whether no trial names it and no start of the server recreates it."""
-        return not (
-            self.elsewhere or self.traits.exists_everywhere or self.experiments.exists() or self.trials.exists()
-        )
+        return not (self.elsewhere or self.is_recreated or self.experiments.exists() or self.trials.exists())
+
+    @property
+    def is_recreated(self) -> bool:
+        """Return whether each start of the server creates it, under the name of its kind."""
+        return self.traits.exists_everywhere and self.slug == self.traits.name
 
     def remove(self) -> None:
         """Delete it with its test. Raise ClusterInUse if trials name it."""

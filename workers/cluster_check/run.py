@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -12,7 +13,7 @@ from analysis.numbers import amount, plural
 from experiments.cluster_kinds.settings import HostSettings, Login
 from experiments.models import Cluster, ClusterTest
 from experiments.specification import Link
-from workers import launchers
+from workers import account, launchers
 from workers.cluster_check import counters, hosts, world
 from workers.cluster_check.launcher import launcher as launcher_of_ranks
 from workers.cluster_check.step import Step, ok, problem, skipped, warning
@@ -74,7 +75,7 @@ def steps_of(kind: str, settings: Mapping[str, Any], tell: Tell) -> list[Step]:
             *_untried("the settings are wrong"),
         ]
     unreadable_key = _key_file(launcher)
-    steps.append(unreadable_key or ok("Settings", "Complete"))
+    steps.append(unreadable_key or ok("Settings", "Complete", f"The worker runs {account.in_words()}."))
     if missing := launcher.probe():
         steps.append(problem("Worker's machine", "Not ready", " ".join(missing)))
         return [*steps, *_untried("the worker's machine is not ready")]
@@ -117,6 +118,8 @@ def _key_file(launcher: Launcher) -> Step | None:
         "Unreadable private key" if os.path.exists(path) else "Private key not found",  # noqa: PTH110 - as above
         f"The worker's user cannot read the file {key} on the worker's machine.",
         "Correct the path under “Private key”, or give the worker's user the file.",
+        f"ls -l {shlex.quote(key)}",
+        at=account.in_words(),
     )
 
 
@@ -169,8 +172,7 @@ def _unreached(causes: Sequence[Sequence[Reached]], host_count: int) -> Step:
     failed = [answer for of_cause in causes for answer in of_cause]
     commands = dict.fromkeys(command for answer in failed for command in answer.commands)
     seen, remedy = lines[0] if len(lines) == 1 else ("\n".join(" ".join(line) for line in lines), "")
-    at = "on the worker's machine, as the worker's user"
-    return problem("Reach", f"{len(failed)} of {host_count} failed", seen, remedy, *commands, at=at)
+    return problem("Reach", f"{len(failed)} of {host_count} failed", seen, remedy, *commands, at=account.in_words())
 
 
 def _versions(session: Session, known_steps: set[str]) -> list[Step]:

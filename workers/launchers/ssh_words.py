@@ -17,7 +17,11 @@ KEY_UNREADABLE: Final = "cannot be read"
 # Message of ssh -> its meaning, in the order of search: a key that cannot be read is refused as well.
 _REFUSALS: Final = (
     (r"Host key verification failed", "its host key is not the known one, or not known at all (known_hosts)"),
-    (r"(?:Load key|Identity file) \"?([^\": ]+)\"?.*", f"the key {{0}} {KEY_UNREADABLE}"),
+    (r"Can't open user config file ([^:\n]+): ([^\r\n]+)", "the ssh configuration {0} cannot be opened: {1}"),
+    (
+        r"(?:Load key|Identity file) \"?([^\": ]+)\"?(?: not accessible)?: ([^.\r\n]+)",
+        f"the key {{0}} {KEY_UNREADABLE}: {{1}}",
+    ),
     (r"Permission denied \(([^)]*)\)", "it refuses the key of this user (Permission denied: {0})"),
     (r"Could not resolve hostname", "its name cannot be resolved"),
     (r"(Connection refused|No route to host|Connection timed out|Network is unreachable)", "{0}"),
@@ -31,9 +35,14 @@ _REMEDIES: Final = (
         "{by_hand}",
     ),
     (
+        r"Can't open user config file",
+        "“ssh configuration” is the path of a file on the worker's machine that the worker's user may read.",
+        "ls -l {config}",
+    ),
+    (
         r"Load key|Identity file",
         "“Private key” is a path on the worker's machine; only the worker's user may read the file.",
-        "",
+        "ls -l {private_key}",
     ),
     (
         r"Permission denied",
@@ -72,7 +81,9 @@ def why_unreached(host: str, took_s: float, words: str, login: Login) -> Reached
     target = f"{login.user}@{host}" if login.user else host
     port = f"-p {login.port} " if login.port else ""
     key = f"-i {shlex.quote(login.key)} " if login.key else ""
-    places = {"host": host, "target": port + target, "key": key, "by_hand": f"ssh {key}{port}{target}"}
+    config = f"-F {shlex.quote(login.config)} " if login.config else ""
+    places = {"host": host, "target": port + target, "key": key, "by_hand": f"ssh {config}{key}{port}{target}"}
+    places |= {"config": shlex.quote(login.config or ""), "private_key": shlex.quote(login.key or "")}
     words = words[-_MOST_WORDS:]
     for pattern, remedy, command in _REMEDIES:
         if re.search(pattern, words):

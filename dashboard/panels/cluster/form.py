@@ -17,7 +17,7 @@ from experiments.models import Cluster
 _PURPOSES: Final = {
     "Hosts": "Machines, in the order of use.",
     "Login": "Access for the worker: the same account on every host.",
-    "Queue": "Options of every sbatch job.",
+    "Queue": "Options of every job.",
     "MPI": "Programs that trials start.",
     "Network": "The measured interface.",
 }
@@ -103,8 +103,10 @@ class ClusterForm:
 
     def _groups(self, *, first: bool) -> list[Group]:
         groups: dict[str, Group] = {}
+        above = () if first else {setting.group for setting in form_of(self.kind) if setting.first}
         for setting in (setting for setting in form_of(self.kind) if setting.first is first):
-            group = groups.setdefault(setting.group, Group(setting.group, _PURPOSES.get(setting.group, ""), []))
+            purpose = "" if setting.group in above else _PURPOSES.get(setting.group, "")
+            group = groups.setdefault(setting.group, Group(setting.group, purpose, []))
             group.fields.append(self._field(setting))
         return list(groups.values())
 

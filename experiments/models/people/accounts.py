@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Permission
 from django.db import transaction
 
 from experiments.errors import LastSuperuser
+from experiments.models.changes import note
+
+CLUSTER_RIGHTS: Final = ("add_cluster", "change_cluster")
+"""Permissions of users who set up clusters; staff status makes them valid."""
 
 
 def close_account(user: Any) -> None:
@@ -28,6 +33,26 @@ def make_superuser(user: Any) -> None:
 def end_superuser(user: Any) -> None:
     """Take superuser rights away; roles in projects stay."""
     _set(user, is_superuser=False, is_staff=False)
+
+
+def permit_clusters(user: Any) -> None:
+    """Give the right to add and configure clusters."""
+    with transaction.atomic():
+        user.user_permissions.add(*_cluster_rights())
+        _set(user, is_staff=True)
+        note(user, "right to set up clusters", "granted")
+
+
+def forbid_clusters(user: Any) -> None:
+    """Take the right to add clusters away; staff with other permissions stay staff."""
+    with transaction.atomic():
+        user.user_permissions.remove(*_cluster_rights())
+        _set(user, is_staff=user.user_permissions.exists() or user.groups.exists())
+        note(user, "right to set up clusters", "removed")
+
+
+def _cluster_rights() -> Any:
+    return Permission.objects.filter(content_type__app_label="experiments", codename__in=CLUSTER_RIGHTS)
 
 
 def _set(user: Any, **fields: bool) -> None:

@@ -39,6 +39,8 @@ NOT_RUN: Final = {
     "script/server": "is the installation of this test",
     "script/run experiments/library": "takes minutes; tests/script/test_quick_studies.py runs it at night",
     "git pull": "changes the clone",
+    "ssh-keygen": "needs another host; tests/workers/launchers/test_ssh_cluster.py logs in with such keys",
+    "createuser": "needs a server of PostgreSQL; tests/config/backup restores into one",
     "git switch": "changes the clone; tests/config/backup restores what an older version made",
     "max by": "a query for Prometheus; tests/config/test_health.py reads its metrics",
 }

@@ -121,6 +121,17 @@ def test_who_is_no_superuser_can_be_closed_where_there_is_none(person: User) -> 
         accounts.end_superuser(boss)
 
 
+def test_the_right_to_set_up_clusters_is_granted_and_removed(root: Client, page: Client, person: User) -> None:
+    new_cluster = reverse("cluster-new")
+    for change, entry, status in (("clusters", "granted", 200), ("no-clusters", "removed", 403)):
+        do(root, person, change)
+        assert page.get(new_cluster).status_code == status
+        assert {"right to set up clusters": ["", entry]} in logged(person)
+        assert change not in root.get(reverse("person", args=[person.pk])).context["changes"]
+    person.refresh_from_db()
+    assert not person.is_staff
+
+
 @pytest.mark.parametrize("change", ["no-superuser", "close"])
 def test_superusers_type_their_name_before_they_change_their_own_account(
     root: Client, person: User, change: str

@@ -117,6 +117,9 @@ def test_it_reads_ranges_of_hosts(text: str, names: list[str]) -> None:
         ("capture_filter", "port (", "one “(” has no partner"),
         ("capture_filter", "port 80 and", "is not a capture filter: "),
         ("capture_filter", "port 700000", "is not a capture filter: "),
+        ("capture_filter", "host n1 or blah blah", "“blah blah” has no “and”"),
+        ("mpirun", "../x", "must be a name in PATH or a full path"),
+        ("config", "q", "must be a full path, such as ~/.ssh/config"),
         ("python", "3.9", "3.9 is a version: give the name or path of the program, such as python3.9"),
         ("python", "rm -rf /; python", "has ;: no shell runs it"),
         ("python", "python3; id", "no shell runs it"),
@@ -243,6 +246,11 @@ def test_options_that_rankwire_sets_are_refused(kind: str, options: str, refused
         return
     (message,) = refused(cluster_kinds.get(kind), options=options)["options"]
     assert message.startswith(f"{refused_option} is set by Rankwire")
+
+
+def test_a_constraint_of_several_words_is_refused() -> None:
+    assert list(refused(cluster_kinds.get("slurm"), constraint="a b c")) == ["constraint"]
+    assert settings_from(cluster_kinds.get("slurm"), {"constraint": "icelake&ib"}) == {"constraint": "icelake&ib"}
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from experiments.cluster_kinds.ssh import SshSettings
 from experiments.models import Cluster, ClusterTest
 from tests.experiments import factories
 from tests.workers.cluster_check.steps import steps_by_name
+from workers import account
 from workers.cluster_check.run import steps_of
 from workers.cluster_check.step import Step
+from workers.launchers.ssh_words import why_unreached
 
 NO_SSHD = {"hosts": ["127.0.0.1", "127.0.0.2"], "port": 1}
 
@@ -25,6 +28,18 @@ def test_a_missing_key_is_reported_before_and_once_for_all_hosts(tmp_path: Path)
     assert reach.value == "2 of 2 failed"
     assert reach.seen.count(key) == 1
     assert reach.seen.endswith("The same holds for 127.0.0.2.")
+    assert reach.commands == (f"ls -l {key}",)
+
+
+def test_a_missing_ssh_configuration_is_named_with_a_command_that_shows_it(tmp_path: Path) -> None:
+    config = str(tmp_path / "noconfig")
+    settings, reach = steps_of("ssh", {**NO_SSHD, "config": config}, lambda trying, steps: None)[:2]
+    assert settings.seen == f"The worker runs {account.in_words()}."
+    assert f"the ssh configuration {config} cannot be opened: No such file" in reach.seen
+    assert "“ssh configuration”" in reach.remedy
+    assert reach.commands == (f"ls -l {config}",)
+    wrong = SshSettings(hosts=("n1",), config="/etc/ssh/of lab")
+    assert why_unreached("n1", 1.0, "Connection refused", wrong).commands == ("ssh -F '/etc/ssh/of lab' n1",)
 
 
 def test_a_key_of_an_unknown_user_is_reported() -> None:
@@ -41,7 +56,7 @@ def test_hosts_that_fail_for_different_reasons_have_one_step_with_a_fix_for_each
     refused, unresolved = reach.seen.splitlines()
     assert "sshd" in refused
     assert "no-such-host.invalid" in unresolved
-    assert reach.remedy == "Run these commands on the worker's machine, as the worker's user."
+    assert reach.remedy == f"Run these commands {account.in_words()}."
     assert reach.commands[2:] == ("getent hosts no-such-host.invalid",)
 
 

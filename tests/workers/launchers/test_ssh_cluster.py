@@ -200,7 +200,8 @@ def test_it_names_the_host_that_refuses_the_key(ssh_hosts: SshHosts, tmp_path: P
     sentence = refusal(ssh_hosts.settings(key=str(tmp_path / "wrong")))
     assert sentence == "Host n1 cannot be used: it refuses the key of this user (Permission denied: publickey)."
     missing = str(tmp_path / "missing")
-    assert refusal(ssh_hosts.settings(key=missing)) == f"Host n1 cannot be used: the key {missing} cannot be read."
+    why = refusal(ssh_hosts.settings(key=missing))
+    assert why == f"Host n1 cannot be used: the key {missing} cannot be read: No such file or directory."
 
 
 def test_it_trusts_no_unknown_host_key(ssh_hosts: SshHosts, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
+from experiments import cluster_kinds
 from experiments.errors import InvalidSpec
 from experiments.models import Cluster
 from tests.dashboard.texts import text_of
@@ -52,6 +53,10 @@ def test_one_that_experiments_name_stays(set_up: Client, rack: Cluster, submit) 
     assert Cluster.objects.filter(slug="rack").exists()
 
 
-def test_what_every_machine_has_stays(set_up: Client) -> None:
-    set_up.post("/clusters/local/remove/")
-    assert Cluster.objects.filter(slug="local").exists()
+@pytest.mark.parametrize("kind", [kind.name for kind in cluster_kinds.registry()])
+def test_one_of_each_kind_is_removed_except_those_of_every_machine(set_up: Client, library: object, kind: str) -> None:
+    Cluster.objects.create(slug="added", name="Added", kind=kind, settings={})
+    assert set_up.get("/clusters/added/").context["may_remove"]
+    for slug in ("added", "local", "testbed"):
+        set_up.post(f"/clusters/{slug}/remove/")
+    assert set(Cluster.objects.values_list("slug", flat=True)) == {"local", "testbed"}
