@@ -31,6 +31,12 @@ _LABELS = {
     "link.tcp_buffer": "TCP buffer",
     "link.emulator": "Emulator",
 }
+STUDY_KINDS: Final = {
+    "strong": "Strong scaling: same problem",
+    "weak": "Weak scaling: problem grows",
+    "throughput": "Throughput",
+}
+SAME_WORK: Final = "Weak scaling: same work on each rank"
 _ACRONYMS = {name: name.upper() for name in ("cpu", "gro", "gso", "mpi", "mtu", "tcp")} | {"sha256": "SHA-256"}
 _FACT_UNITS = {"_bytes": "B", "_bps": "bit/s", "_s": "s"}
 _BYTES = "_bytes"
@@ -120,6 +126,14 @@ _ROLES = {
 def trial_role(kind: str, repetition: int) -> str:
     """Return the role of a trial: 'repetition 2', 'warm-up 1'."""
     return f"{_ROLES.get(kind, kind)} {repetition}"
+
+
+def study_kind(workload: str, specification: Mapping[str, Any]) -> str:
+    """Return how an experiment scales: "Strong scaling: same problem"."""
+    definition = workloads.find(workload, specification.get("parameters"))
+    if definition is not None and definition.work_grows:
+        return SAME_WORK
+    return STUDY_KINDS[workloads.scaling_of(workload, specification)]
 
 
 def workload_title(slug: str) -> str:

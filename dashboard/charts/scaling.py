@@ -26,6 +26,7 @@ from dashboard.charts.sweep import x_axis
 
 _MOST_NAMED, _SHORT_NAME = 8, 16
 """Bars with long names, and letters of a short name, that have room next to each other."""
+SPEED_UP, SCALED = "Speed-up", "Scaled speed-up"
 PART_COLOURS = ("--s2", "--s1", "--s3", "--s4", "--s5", "--s6")
 
 
@@ -51,6 +52,7 @@ def speed_up(
     published: Sequence[Published] = (),
     ideal_from: float = 1.0,
     best: Best | None = None,
+    quantity: str = SPEED_UP,
 ) -> Figure:
     """Draw speed-up over hosts with the ideal line from `ideal_from`.
 
@@ -58,7 +60,7 @@ def speed_up(
     """
     drawn_lines = [line for line in lines if any(line.trials)][:MOST_SERIES]
     if not drawn_lines:
-        return _empty("Speed-up", "×")
+        return _empty(quantity, "×")
     scale = Scale(0, "×")
     measured = [value for line in drawn_lines for trials in line.trials for value in trials]
     fitted = [fit.y[i] for fit in fits for i in fit.inside()]
@@ -72,7 +74,7 @@ def speed_up(
         data += spread(line, scale, index, series=len(drawn_lines))
     layout: Figure = {
         "xaxis": x_axis(ends if len(xs) < 2 else [*xs[:-1], ends[-1]], "Hosts"),
-        "yaxis": {"title": axis_title("Speed-up", "×"), "range": [0, top]},
+        "yaxis": {"title": axis_title(quantity, "×"), "range": [0, top]},
     }
     layout["xaxis"] |= ticks(xs, *layout["xaxis"]["range"]) if xs else {}
     if best is not None:

@@ -16,7 +16,7 @@ from django_htmx.http import trigger_client_event
 from analysis.conclusions.observations.needs import DELAY, FEWEST_LEVELS, RATE
 from analysis.numbers import plural
 from dashboard.background.diagnoses import share_done
-from dashboard.labels import fact_rows, parameters_sentence, trial_role, workload_title
+from dashboard.labels import fact_rows, parameters_sentence, study_kind, trial_role, workload_title
 from dashboard.panels.experiment.diagnosis import diagnosis_context, panels_of
 from dashboard.panels.experiment.excluded_trials import swept_of, why_apart
 from dashboard.panels.experiment.list_rows import chip_state, chip_words
@@ -347,6 +347,7 @@ def _setup(experiment: Experiment) -> dict[str, Any]:
     point = design.first_point(spec)
     names = [name for name in workloads.get(experiment.workload).parameters_type.model_fields if name not in spec.sweep]
     setup["constants"] = parameters_sentence(point, names)
+    setup["study_kind"] = study_kind(experiment.workload, experiment.specification)
     if not any(name.startswith("link.") for name in spec.sweep):
         link = design.link_of(point)
         describe = partial(experiment.cluster.traits.link_in_words, link) if experiment.cluster else link.describe

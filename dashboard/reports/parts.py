@@ -284,7 +284,7 @@ def _scaling(source: Source, experiment: Experiment) -> Body:
         diagnosis.study.axis.capitalize(),
         ("size", "elapsed", "interval", "speedup", "efficiency", "karp_flatt"),
     )
-    heads = [*sizes["names"], axis, "Elapsed time", "Interval", "Speed-up", "Efficiency", "Serial fraction"]
+    heads = [*sizes["names"], axis, "Elapsed time", "Interval", sizes["speed_up"], "Efficiency", "Serial fraction"]
     rows = [[*row["where"], *(row[cell] for cell in cells)] for row in sizes["rows"]]
     body = _table("Scaling", heads, rows)
     note = f"Against {sizes['reference']} {diagnosis.study.axis}; {sizes['intervals']}.".replace("; .", ".")

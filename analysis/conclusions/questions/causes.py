@@ -72,9 +72,9 @@ def explained(question: ExperimentQuestion, good: Point, bad: Point, ideal: floa
         return Explanation()
     ideal_from = good if ideal != 1 else None
     causes = _causes(question, divided, bad, ideal_from) if divided.change_s > 0 else ()
-    largest = (
-        words.more(divided, divided.grown[0], bad) if divided.is_explained and divided.grown else words.NOT_EXPLAINED
-    )
+    largest = words.NOT_EXPLAINED
+    if divided.is_explained and divided.grown:
+        largest = words.more(divided, divided.grown[0], bad, is_ideal=ideal_from is not None)
     return Explanation(
         causes,
         _launch(question, divided, bad),

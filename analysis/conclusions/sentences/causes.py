@@ -14,7 +14,7 @@ from analysis.scaling import Point
 
 _NAMES: Final[Mapping[str, str]] = {
     "computing": "computing",
-    "descheduled": "waiting for a CPU core",
+    "descheduled": "waiting for a CPU core to compute",
     "blocked": "blocked outside MPI: sleep, files or locks",
     "off": "off the CPU outside MPI",
     "imbalance": "waiting in MPI for {busiest}, which computes longest",
@@ -40,7 +40,7 @@ _NETWORK: Final[Mapping[str, str]] = {
 """Words for what the links require, by the metrics of observations.parts.CRITICAL_PATH."""
 IDEAL_FROM: Final = "ideal from "
 NOT_EXPLAINED: Final = "not explained by the profile"
-_DESCHEDULED: Final = ", mostly blocked: ranks were descheduled inside MPI"
+_DESCHEDULED: Final = ", mostly waiting for a CPU core"
 _MOST_OF_IT: Final = 0.5
 _MATTERS: Final = 0.01
 """Least share of the time in MPI that waits for cores need to be named: less is not visible in three digits."""
@@ -60,7 +60,7 @@ def grown(
     The latter if the parts that grew exceed the whole; it names what the time is compared with.
     """
     detail = _detail(division, part)
-    name = f"{_name(division, part, bad, is_base_named=detail != _DESCHEDULED)}{detail}"
+    name = f"{_name(division, part, bad)}{detail}"
     if division.exceeds_the_whole:
         ideal = "" if ideal_from is None else f"against the {compared(question, ideal_from, bad, is_ideal=True)[0]}, "
         return f"{_at(question, bad)}{ideal}{_seconds(part.change_s)} more {name}"
@@ -72,11 +72,15 @@ def _at(question: ExperimentQuestion, bad: Point) -> str:
     return f"at {point_words(question.of_role('scale'), bad.parameters)}, "
 
 
-def more(division: Division, part: ChangePart, bad: Point) -> str:
-    """Return a part that grew in a few words: "0.9 s more in MPI"."""
+def more(division: Division, part: ChangePart, bad: Point, *, is_ideal: bool) -> str:
+    """Return a part that grew in a few words: "0.9 s more in MPI", perhaps "than ideal"."""
     within = "" if division.undivided is None else "from MPI_Init to MPI_Finalize "
-    _, separator, of_links = _detail(division, part).partition(";")
-    return f"{within}{_seconds(part.change_s)} more {_name(division, part, bad).partition(',')[0]}{separator}{of_links}"
+    detail = _detail(division, part)
+    _, separator, of_links = detail.partition(";")
+    name = _name(division, part, bad).partition(",")[0]
+    than = " than ideal" if is_ideal else ""
+    end = detail if detail == _DESCHEDULED else f"{separator}{of_links}"
+    return f"{within}{_seconds(part.change_s)} more{than} {name}{end}"
 
 
 def outside_loop(question: ExperimentQuestion, bad: Point, change_s: float) -> str:
@@ -134,13 +138,13 @@ def _of_the_whole(question: ExperimentQuestion, division: Division, above: bool)
     return f"{whole} that {'the ranks run longer' if division.profiled else 'the launch takes longer'}"
 
 
-def _name(division: Division, part: ChangePart, bad: Point, *, is_base_named: bool = True) -> str:
-    """Return the name of a part; "in MPI" says if waits for cores are another part."""
+def _name(division: Division, part: ChangePart, bad: Point) -> str:
+    """Return the name of a part; "in MPI" says if waits of others for cores are another part."""
     ranks = set(bad.values.get("mpi_busiest_rank", ()))
     busiest = f"rank {grouped(ranks.pop())}" if len(ranks) == 1 else "the rank"
     waits = [max(d.before_s, d.after_s) for d in division.details if d.name == "core_in_mpi"]
-    has_base = is_base_named and max(waits, default=0.0) > _MATTERS * max(part.before_s, part.after_s)
-    base = " without waiting for a core" if has_base else ""
+    has_base = max(waits, default=0.0) > _MATTERS * max(part.before_s, part.after_s)
+    base = " without waiting for a core to compute" if has_base and _detail(division, part) != _DESCHEDULED else ""
     return _NAMES[part.name].format(busiest=busiest, base=base)
 
 

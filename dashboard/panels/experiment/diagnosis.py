@@ -16,6 +16,7 @@ from analysis.conclusions.wording import first_up, lower_first, percent_level, s
 from analysis.scaling import Estimate, ObserverEffect
 from analysis.statistics import Interval
 from dashboard.charts.panel import Section
+from dashboard.charts.scaling import SCALED, SPEED_UP
 from dashboard.help.terms import words_of
 from dashboard.labels import parameter_label, parameters_sentence, sentence_and_rest, value_words
 from dashboard.panels.experiment.results import Results
@@ -416,6 +417,7 @@ def _sizes(diagnosis: Diagnosis) -> dict[str, Any]:
         "names": [parameter_label(name) for name in names],
         "rows": rows if len(rows) > 1 else [],
         "cost_unit": first.cost_unit if first else "",
+        "speed_up": SCALED if diagnosis.kind == "weak" else SPEED_UP,
         "intervals": intervals,
         "reference": value_words(diagnosis.axis, int(first.reference)) if first else "",
     }

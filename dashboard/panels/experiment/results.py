@@ -206,12 +206,13 @@ class Results:
         )
         of = "elapsed" if charts.metric == TIME[0] else lower_first(find(charts.metric).label)
         against = f"{of}, against {numbers.plural(charts.reference, 'host')}"
+        against += "; the work grows with the hosts" if weak else ""
         left_out = charts.left_out
         views, speed_up, efficiency = charts.time_views(self.parts), charts.speed_up(), charts.efficiency()
         medians = "; ".join(filter(None, (f"medians, % of {charts.base}", descheduled_note(views[0][1]))))
         overlaid = (speed_up.get("published"), efficiency.get("published"))
         return [
-            Chart("speedup", "Speed-up", speed_up, overlaid[0], left_out, against, logarithm=False),
+            Chart("speedup", charts.quantity, speed_up, overlaid[0], left_out, against, logarithm=False),
             Chart("where-time-goes", "Time breakdown", views[0][1], None, 0, medians, views, logarithm=False),
             Chart("efficiency", "Scaling efficiency", efficiency, overlaid[1], left_out, against, logarithm=False),
         ]

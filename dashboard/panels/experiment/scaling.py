@@ -10,7 +10,7 @@ from analysis.conclusions import Curve, Diagnosis, Model
 from analysis.conclusions.sentences.findings import BASE
 from dashboard.charts.fits import Fitted
 from dashboard.charts.parts import Figure, Line, Published
-from dashboard.charts.scaling import Best, efficiency, speed_up, time_parts
+from dashboard.charts.scaling import SCALED, SPEED_UP, Best, efficiency, speed_up, time_parts
 from dashboard.labels import value_words
 from dashboard.panels.experiment.axes import groups_without
 from experiments import workloads
@@ -104,6 +104,11 @@ class ScalingCharts:
         return self.rate or self.time
 
     @property
+    def quantity(self) -> str:
+        """Return the name of the speed-up; it is scaled if the work grows with the hosts."""
+        return SCALED if self.weak else SPEED_UP
+
+    @property
     def left_out(self) -> int:
         return max(0, len(self.sized) - 6)
 
@@ -141,6 +146,7 @@ class ScalingCharts:
             published=self._references(per_host=False),
             ideal_from=self.reference,
             best=self._best(),
+            quantity=self.quantity,
         )
 
     def efficiency(self) -> Figure:

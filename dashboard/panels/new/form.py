@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
-from dashboard.labels import parameter_label
+from dashboard.labels import SAME_WORK, STUDY_KINDS, parameter_label
 from dashboard.panels.new.draft import default_of, holds_text, shown_default, shown_value
 from dashboard.panels.new.preview import UNIT_EXAMPLES, bare_note, is_bare, unit_note
 from dashboard.panels.new.proposal import row_values
@@ -110,11 +110,7 @@ _PLAIN: dict[str, tuple[str, str, Choices]] = {
     "scaling": (
         "Study",
         "",
-        (
-            ("strong", "Strong scaling: same problem"),
-            ("weak", "Weak scaling: problem grows"),
-            ("throughput", "Throughput"),
-        ),
+        tuple(STUDY_KINDS.items()),
     ),
     "grows_with_hosts": ("Grows with hosts", "", ()),
     "deciding": ("Deciding metric", "", ()),
@@ -182,6 +178,8 @@ _PLAIN: dict[str, tuple[str, str, Choices]] = {
         ),
     ),
 }
+_OF_EACH_RANK: Mapping[str, str] = {"scaling": SAME_WORK, "grows_with_hosts": "the work, with the ranks"}
+"""The only choice of fields if each rank has the same work."""
 _FIRST_BUDGET: Mapping[str, Any] = {"time": "30 min"}
 """Budget that the form proposes."""
 _UNITS_OF_GOAL: Mapping[str, tuple[Dimension, str]] = {
@@ -257,6 +255,8 @@ class Form:
                 ("", "nothing"),
                 *((n, parameter_label(n, self.workload)) for n in self._mapping("sweep") if n != "hosts"),
             ]
+        if name in _OF_EACH_RANK and self._has_same_work:
+            choices = ((str(value or ""), _OF_EACH_RANK[name]),)
         if name == "control" and str(value) not in dict(choices):
             choices = (*choices, (str(value), f"{value} for each configuration"))
         if name == "deciding":
@@ -314,6 +314,12 @@ class Form:
             "at_most": self._repetitions(self.draft.get("repetitions"), "at_most"),
             "errors": errors,
         }
+
+    @property
+    def _has_same_work(self) -> bool:
+        """Return whether each rank has the same work, whatever the study is."""
+        workload = workloads.find(self.workload, self._mapping("parameters"))
+        return workload is not None and workload.work_grows
 
     def _own_metric(self) -> str:
         workload = workloads.find(self.workload, self._mapping("parameters"))

@@ -227,7 +227,7 @@ def test_time_in_mpi_says_that_waits_for_cores_are_not_in_it():
 
     (in_mpi,) = [cause for cause in checked(profiled(turns)).causes if cause.part == "communication"]
 
-    assert "in MPI without waiting for a core" in in_mpi.statement
+    assert "in MPI without waiting for a core to compute" in in_mpi.statement
 
 
 @pytest.mark.parametrize("share", [0.95, 0.3])
@@ -235,10 +235,22 @@ def test_time_in_mpi_says_that_its_ranks_were_descheduled(share):
     """Ranks that yield while they wait: nearly no run delay outside MPI."""
     waits = 1.78 * share
     crowded = [Rank(computing=0.05, blocked_inside=1.78, descheduled_inside=waits)] * 4
-    (in_mpi,) = [cause for cause in checked(profiled({1: ONE, 2: crowded})).causes if cause.part == "communication"]
+    result = checked(profiled({1: ONE, 2: crowded}))
+    (in_mpi,) = [cause for cause in result.causes if cause.part == "communication"]
 
-    assert ("ranks were descheduled inside MPI" in in_mpi.statement) == (share > 0.5)
-    assert "mostly blocked" in in_mpi.statement
+    assert in_mpi.statement.endswith("mostly waiting for a CPU core" if share > 0.5 else "mostly blocked")
+    assert ("in MPI, mostly waiting for a CPU core" in result.sentence) == (share > 0.5)
+
+
+def test_head_line_and_causes_name_waits_for_cores_alike():
+    """Ranks were descheduled both inside MPI and at their work."""
+    crowded = Rank(computing=0.05, descheduled=0.1, blocked_inside=1.7, descheduled_inside=1.7)
+    result = checked(profiled({1: ONE, 2: waiting(*[crowded] * 4, window=2.0)}))
+
+    statements = {cause.part: cause.statement for cause in result.causes}
+    assert statements["communication"].endswith("more in MPI, mostly waiting for a CPU core")
+    assert "more waiting for a CPU core to compute, " in statements["descheduled"]
+    assert result.sentence.endswith("more in MPI, mostly waiting for a CPU core.")
 
 
 def test_start_up_within_the_window_hides_no_lack_of_cores():

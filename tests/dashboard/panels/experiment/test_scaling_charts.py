@@ -24,6 +24,17 @@ def test_it_draws_the_ideal_speed_up_from_the_smallest_measured_size():
     assert ideal["y"] == [1, 4]
 
 
+def test_speed_up_of_work_that_grows_with_the_hosts_is_named_scaled():
+    rows = [
+        ConfigurationRow(n, str(n), n, n, {"hosts": n}, values={"elapsed_s": [t]}, trial_ids={"elapsed_s": [n]})
+        for n, t in ((2, 3.4), (4, 4.8))
+    ]
+    weak = ScalingCharts(rows, ["hosts"], name="Measured", weak=True)
+    assert weak.quantity == weak.speed_up()["layout"]["yaxis"]["title"]["text"].partition(" (")[0] == "Scaled speed-up"
+    assert named(weak.speed_up(), "Measured")["y"][-1] == pytest.approx(2 * 3.4 / 4.8)
+    assert ScalingCharts(rows, ["hosts"], name="Measured").quantity == "Speed-up"
+
+
 def test_it_draws_a_model_dotted_and_calls_it_extrapolated_beyond_the_measured_sizes():
     figure = speed_up([MEASURED], [MODEL])
     assert named(figure, "USL")["x"] == [2, 4, 8]

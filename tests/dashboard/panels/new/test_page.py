@@ -7,6 +7,7 @@ import yaml
 from django.urls import reverse
 from lxml.html import fromstring
 
+from dashboard.labels import SAME_WORK
 from dashboard.pages import new
 from dashboard.panels.new.draft import as_yaml, draft_from_post
 from dashboard.panels.new.form import Form
@@ -19,6 +20,7 @@ from experiments.specification.design import expand
 from experiments.specification.launch_plan import plan_launch
 from tests.dashboard.laboratory import specification
 from tests.dashboard.panels.new.posts import posted
+from tests.experiments import factories
 from workers.preview import Estimate, capture_bytes, estimates
 
 UNASKED = {"link.bandwidth": "1 Gbit/s"}
@@ -256,6 +258,17 @@ def test_it_offers_what_can_decide_and_keeps_what_was_chosen():
     assert "packets" not in choices
     assert "packets" in dict(Form({"workload": "water", "deciding": "packets"})["deciding"].choices)
     assert parse_yaml(as_yaml(form.draft)).deciding == "water.ns_per_day"
+
+
+def test_study_of_equal_work_on_each_rank_is_weak_in_form_and_setup(page):
+    forms = {name: Form({"workload": name, "scaling": "strong"}) for name in ("ring", "water")}
+    assert [label for _, label in forms["ring"]["scaling"].choices] == [SAME_WORK]
+    assert forms["ring"]["grows_with_hosts"].choices == (("", "the work, with the ranks"),)
+    assert dict(forms["water"]["scaling"].choices).keys() == {"strong", "weak", "throughput"}
+    ring = factories.experiment(workload="ring", parameters={}, sweep={"hosts": [2, 4]})
+    assert page.get(ring.get_absolute_url()).context["study_kind"] == SAME_WORK
+    assert "same work on each rank" in page.get(reverse("workload", args=["ring"])).content.decode()
+    assert "same work on each rank" not in page.get(reverse("workload", args=["water"])).content.decode()
 
 
 def test_it_forgets_what_decided_in_another_workload(page):
