@@ -96,7 +96,7 @@ def _with_outliers(question: ExperimentQuestion, result: Answer) -> Answer:
 
 
 def _less_sure(question: ExperimentQuestion, result: Answer) -> Answer:
-    """Lower the strength if other load slowed the trials.
+    """Lower the strength if other load slowed the trials, or their programs differ.
 
     Other load slows one point more than another (two ranks on two cores, but not one): repetitions only make
     that look certain.
@@ -104,6 +104,7 @@ def _less_sure(question: ExperimentQuestion, result: Answer) -> Answer:
     weakens = any(
         2 * point.disturbed >= len(question.values(point)) for point in question.measured() if point.disturbed
     )
+    weakens = weakens or bool(question.changed_programs)
     return replace(result, strength="moderate") if weakens and result.strength == "firm" else result
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from analysis.conclusions.observations.scatter import Scatter, SimultaneousIntervals
-from analysis.scaling import Point
+from analysis.scaling import Point, ProgramFile
 from analysis.search import Result, Settings, key_of
 
 Role = Literal["scale", "network", "load", "message", "treatment"]
@@ -165,6 +165,8 @@ class ExperimentQuestion:
     """The search whose candidates the points are."""
     claims_only: bool = False
     """Nothing reads the causes of the answer."""
+    changed_programs: Sequence[Sequence[ProgramFile]] = ()
+    """Programs of which the trials ran different files."""
     is_without_drift: bool = False
     """A drift over the order of the trials was removed from the values of the deciding metric."""
 

@@ -87,7 +87,9 @@ def _doubted(fact: Fact, most: str) -> Fact:
 
 
 def _of_trials(question: ExperimentQuestion, answer: Answer, drift: Drift | None) -> Iterator[Fact]:
-    """Yield the facts about single trials: drift, outliers, other load."""
+    """Yield the facts about single trials: programs, drift, outliers, other load."""
+    if question.changed_programs:
+        yield _note("changed_program", *words.changed_programs(question.changed_programs))
     if drift is not None and drift.is_found:
         yield _of_drift(question, drift)
     elif drift is not None and answer.drift is not None:

@@ -6,7 +6,7 @@ from analysis.scaling.models import Fit, Misfit
 from analysis.scaling.observer import ObserverEffect, observer_effect
 from analysis.scaling.points import Suggestion, suggest_points
 from analysis.scaling.speedup import Estimate, ScalingRow, scaling_table
-from analysis.scaling.study import DISTURBED, NOT_STARTED, Point, Study
+from analysis.scaling.study import DISTURBED, NOT_STARTED, Point, ProgramFile, Study
 
 __all__ = [
     "DISTURBED",
@@ -17,6 +17,7 @@ __all__ = [
     "ModelChoice",
     "ObserverEffect",
     "Point",
+    "ProgramFile",
     "ScalingRow",
     "Study",
     "Suggestion",

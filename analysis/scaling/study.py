@@ -84,6 +84,17 @@ class Point:
         return median(values) if len(values) else None  # numpy's takes ten times as long for a few values
 
 
+@dataclass(frozen=True, slots=True)
+class ProgramFile:
+    """A file that counted trials ran, as an executable or script."""
+
+    path: str
+    sha256: str
+    trials: int
+    first: str
+    """Time of the first of these trials, or an empty string."""
+
+
 class AnswerIntervals(Protocol):
     """Intervals of a point's typical value, and of the ratio of two, or None."""
 
@@ -117,6 +128,8 @@ class Study:
     ranks_alike: bool = True
     """All ranks have the same work to do; False for a server and its clients, whose times and traffic differ by design."""
     capture_at: Literal["", "bridge", "host"] = ""
+    changed_programs: Sequence[Sequence[ProgramFile]] = ()
+    """Programs of which trials ran different files, with these files in the order of their first trials."""
     where: Mapping[str, Any] = field(default_factory=dict)
     """Values of the other swept parameters, in a slice of a larger sweep."""
     describe: Callable[[Point], str] | None = None

@@ -16,7 +16,7 @@ from dashboard.background import changes
 from dashboard.pages.new import form_context, typed_yaml
 from dashboard.panels.new.draft import draft_from_post, posted_draft
 from dashboard.requests.idempotency import redirect_or_refuse
-from dashboard.requests.lookup import find_experiment
+from dashboard.requests.lookup import find_experiment, query_value
 from experiments.access import may_prioritise, may_run_more, may_submit, restricted_field
 from experiments.errors import FieldError, InvalidSpec, StaleTrial
 from experiments.models import BackgroundTask, Experiment, Priority
@@ -95,6 +95,8 @@ def edit(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the form; on POST save the next version or show errors (422)."""
     experiment, refusal = _changeable(request, slug), None
     draft = experiment.specification
+    if (version := query_value(request, "version")).isdecimal():
+        draft = {**draft, "parameters": {**(draft.get("parameters") or {}), "version": int(version[:9])}}
     if request.method == "POST":
         draft = draft_from_post(request.POST)
         try:
@@ -106,7 +108,7 @@ def edit(request: HttpRequest, slug: str) -> HttpResponse:
         except InvalidSpec as error:
             refusal = error
         else:
-            words = f"Version {experiment.version}: {plural(count, 'trial')} queued."
+            words = f"Revision {experiment.version}: {plural(count, 'trial')} queued."
             messages.success(request, words, extra_tags="ok queued")
             return redirect(experiment)
     context = form_context(request.user, dict(draft), refusal, editing=experiment)

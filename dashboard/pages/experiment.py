@@ -31,6 +31,7 @@ from experiments import workloads
 from experiments.access import (
     may_cancel,
     may_describe_clusters,
+    may_register_programs,
     may_run_more,
     report_projects,
     role_in,
@@ -49,6 +50,7 @@ from experiments.selectors import (
     running_trials,
     waiting,
 )
+from experiments.selectors.changed_programs import replaced_file
 from experiments.selectors.diagnosis import answers_of, cached_diagnosis, diagnosis_of
 from experiments.selectors.page_cache import cached_page
 from experiments.selectors.queue_forecast import Outlook, outlooks
@@ -79,6 +81,8 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
         context["original"] = visible_experiments(request.user).filter(pk=original).first()
     context["toured"] = bool(query_value(request, "tour"))
     context["repeatable"] = _repeatable(context)
+    if context["may_change"] and not context.get("goal"):
+        context["replaced_file"] = replaced_file(experiment)
     return render(request, "experiment/page.html", context)
 
 
@@ -182,6 +186,7 @@ def _status(user: Any, experiment: Experiment) -> dict[str, Any]:
         "progress": progress,
         "why_held": experiment.why_held if progress.is_held else "",
         "may_go_on": progress.is_held and may_run_more(user, experiment),
+        "held_program": _held_program(user, experiment) if progress.is_held else None,
         "failure": _only_failures(experiment, progress),
         "state": "published" if experiment.published else chip_state(progress),
         "state_words": "" if experiment.published else chip_words(progress),
@@ -193,6 +198,13 @@ def _status(user: Any, experiment: Experiment) -> dict[str, Any]:
         **rounds_context(user, experiment),
         **({} if progress.is_over else _still_to_come(user, experiment)),
     }
+
+
+def _held_program(user: Any, experiment: Experiment) -> dict[str, Any] | None:
+    """Return the chosen and the latest version of the program of held trials."""
+    parameters = experiment.specification.get("parameters") or {}
+    versions = workloads.program_versions(experiment.workload, parameters)
+    return versions and {**versions, "may_edit": may_register_programs(user)}
 
 
 def _over_budget(experiment: Experiment) -> str:

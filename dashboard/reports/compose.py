@@ -80,7 +80,7 @@ def _setup(experiment: Experiment, results: Results) -> list[tuple[str, str]]:
         rows += [("Repetitions", repetitions), ("Order", order)]
     trials = sum(len(row.trials) for row in results.rows)
     rows.append(("Trials", f"{numbers.grouped(trials)} of {numbers.plural(len(results.rows), 'configuration')}"))
-    rows.append(("Specification", f"version {experiment.version}, sha256 {experiment.specification_hash}"))
+    rows.append(("Specification", f"revision {experiment.version}, sha256 {experiment.specification_hash}"))
     return rows
 
 
@@ -112,6 +112,7 @@ def _limitations(experiment: Experiment, results: Results, diagnosis: CachedDiag
         limitations.append(f"The traffic of {numbers.plural(flagged, 'flagged trial')} is excluded.")
     if excluded:
         limitations.append(f"{numbers.plural(excluded, 'trial is', 'trials are')} excluded from the statistics.")
+    limitations += [fact.statement for fact in diagnosis.facts if fact.rule == "changed_program"]
     limitations += [fact.caveat for fact in diagnosis.facts if fact.caveat]
     limitations += diagnosis.study.report.cannot_tell
     return list(dict.fromkeys(limitations))[:_MOST_LIMITATIONS]

@@ -30,8 +30,9 @@ from dashboard.states import STRENGTH, chip_of
 from experiments.access import visible_deleted
 from experiments.files import COUNTERS_NAME, MEASURED_NAME, MPI_CALLS_NAME, MPI_PROFILE_NAME
 from experiments.metrics import is_metric
-from experiments.models import Artifact, Deleted, LastSeen
+from experiments.models import Artifact, Deleted, Experiment, LastSeen
 from experiments.specification.parameters import CLUSTER_PARAMETERS, LAUNCH_PARAMETERS, LINK_PARAMETERS
+from experiments.workloads import program_versions
 
 register = template.Library()
 _FILE_KINDS: Final[Mapping[str, str]] = {
@@ -379,6 +380,15 @@ def ago(moment: datetime | None) -> str:
         return "yesterday" if days == 1 else "today"
     local = timezone.localtime(moment)
     return f"{local.day} {local:%b %Y}"
+
+
+@register.filter
+def versions(experiment: Experiment) -> str:
+    """Return "program version 3, revision 2"; other workloads have no version."""
+    parameters = experiment.specification.get("parameters") or {}
+    program = program_versions(experiment.workload, parameters)
+    of_program = f"program version {program['chosen']}, " if program else ""
+    return f"{of_program}revision {experiment.version}"
 
 
 @register.filter

@@ -45,7 +45,8 @@ def question_of(experiment: Experiment, study: Study) -> ExperimentQuestion:
     workload = _workload(experiment)
     points, deciding = _decided(experiment, study, workload)
     if (spec := searching_spec(experiment)) is not None:
-        return _of_search(experiment, spec, points, deciding, workload)
+        searching = _of_search(experiment, spec, points, deciding, workload)
+        return replace(searching, changed_programs=study.changed_programs)
     points = _without_estimated_energy(experiment, points, deciding)
     test = workload.load_test if workload else None
     loads = {} if test is None else loads_of(study.points, test)
@@ -81,6 +82,7 @@ def question_of(experiment: Experiment, study: Study) -> ExperimentQuestion:
         trial_s=_trial_s(experiment),
         share=share,
         equal=equal,
+        changed_programs=study.changed_programs,
     )
     return replace(result, points=_without_disturbed(result)) if kind_of(result) == "network" else result
 

@@ -32,6 +32,7 @@ from experiments.models import (
 )
 from experiments.models.states import over_time
 from experiments.selectors.certificates import achieved, medians
+from experiments.selectors.changed_programs import changed_programs
 from experiments.selectors.counted_values import CountedValues, counted_values, measured_metrics
 from experiments.specification.design import threads_of
 from experiments.traffic import is_traffic
@@ -179,6 +180,9 @@ def study_of(experiment: Experiment, *, with_traffic: bool = True) -> Study:
         link_certified=_has_certified_links(configurations, by_configuration),
         ranks_alike=workload is None or workload.ranks_alike,
         capture_at=traits.capture_at if traits else "",
+        changed_programs=changed_programs(
+            (t.configuration, t.environment, t.running_at) for t in trials if t.pk in values.rows
+        ),
     )
 
 

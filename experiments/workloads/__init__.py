@@ -102,6 +102,16 @@ def scaling_of(slug: str, specification: Mapping[str, Any]) -> Literal["strong",
     return scaling
 
 
+def program_versions(slug: str, parameters: Mapping[str, Any]) -> dict[str, int] | None:
+    """Return the chosen and the latest version of a registered program."""
+    program = find(slug)
+    if program is None or not program.registered:
+        return None
+    latest = program.parameters_type.model_fields["version"].default
+    chosen = parameters.get("version", latest)
+    return {"chosen": chosen, "latest": latest} if isinstance(chosen, int) else None
+
+
 def missing_packages(workload: WorkloadDefinition) -> tuple[str, ...]:
     """Return the Debian packages that this machine lacks for ``workload``, sorted."""
     programs = {package for program, package in workload.programs.items() if not _is_installed(program)}

@@ -34,7 +34,7 @@ from analysis.conclusions.wording import (
     value,
 )
 from analysis.numbers import NARROW, SHARE, change, grouped, plural, rounded, signed, significant
-from analysis.scaling import Point
+from analysis.scaling import Point, ProgramFile
 from analysis.statistics import Interval
 from analysis.trust_level import FLAGGED
 
@@ -103,6 +103,16 @@ def outliers(total: int, trials: int) -> tuple[str, str]:
         f"{total} of {plural(trials, 'trial')} {are}, excluded from the scatter.",
         "Look at these trials for other load, or for a first run that fills caches.",
     )
+
+
+def changed_programs(changed: Sequence[Sequence[ProgramFile]]) -> tuple[str, str]:
+    """Return the counts and dates of different files and the suggested next step."""
+    sentences = [
+        f"Trials ran {len(files)} different files {files[-1].path}: "
+        + joined([f"{plural(file.trials, 'trial')} from {file.first or 'an unknown time'}" for file in files])
+        for files in changed
+    ]
+    return f"{'. '.join(sentences)}.", "Clone the experiment: these numbers mix them."
 
 
 def other_load(slowed: int, excluded: int, trials: int) -> tuple[str, str]:

@@ -183,7 +183,7 @@ DELETE: Final = ListChange(
 TAG: Final = ListChange(
     "Tag",
     "Tag {count}",
-    "Each gets a new version with these tags; no trial is queued.",
+    "Each gets a new revision with these tags; no trial is queued.",
     "{count} tagged.",
     lambda user, experiment: "was imported" if experiment.is_imported else _against(user, experiment),
     lambda experiment, settled: experiment.retag(settled["add"], settled["remove"], author=settled["author"]),

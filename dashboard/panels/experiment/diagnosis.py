@@ -44,6 +44,9 @@ MOST_FINDINGS: Final = 3
 _GAPS: Final = "Sizes not measured yet: the answer is about the measured ones"
 _CORES: Final = "oversubscribed"
 _OTHER_LOAD: Final = "other_load"
+_CHANGED_PROGRAM: Final = "changed_program"
+_WEAKENING: Final = (_CHANGED_PROGRAM, _OTHER_LOAD)
+"""Rules that lower the strength of an answer: they are stated below it."""
 _LOSSES: Final = (_CORES, "computation_grows", "packet_step")
 """Rules about what larger sizes lose, the most direct first."""
 _OFF: Final = ("descheduled", "off")
@@ -82,8 +85,13 @@ def diagnosis_context(
     study, answer = diagnosis.study, diagnosis.answer
     verdict, reason = sentence_and_rest(answer.sentence)
     plain = [fact for fact in diagnosis.facts if fact.rule == _CORES and any(c.part in _OFF for c in answer.causes)]
-    slowed = [f"{fact.statement} {fact.next_step}".strip() for fact in diagnosis.facts if fact.rule == _OTHER_LOAD]
-    reasons = (reason, *(sentence_and_rest(fact.statement)[0] for fact in plain), *slowed)
+    weakening = [fact for fact in diagnosis.facts if fact.rule in _WEAKENING]
+    slowed = any(fact.rule == _OTHER_LOAD for fact in weakening)
+    reasons = (
+        reason,
+        *(sentence_and_rest(fact.statement)[0] for fact in plain),
+        *(f"{fact.statement} {fact.next_step}".strip() for fact in weakening),
+    )
     causes = [
         *(_cause(cause, panels) for cause in causes_of(answer)),
         *(_find(fact, results, panels) for fact in diagnosis.facts if fact.fold == "cause"),
@@ -94,7 +102,7 @@ def diagnosis_context(
     folded = [
         (
             f"More on {title}",
-            [f for f in diagnosis.facts if f.fold == fold and f.rule != _OTHER_LOAD and f is not loss],
+            [f for f in diagnosis.facts if f.fold == fold and f.rule not in _WEAKENING and f is not loss],
         )
         for fold, title in FOLDS.items()
     ]

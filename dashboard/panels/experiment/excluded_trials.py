@@ -73,7 +73,7 @@ def why_apart(experiment: Experiment, trials: Sequence[Trial]) -> dict[int, str]
         if trial.superseded:
             reasons[trial.pk] = _why_superseded(trial, attempts, changes)
         elif not trial.configuration.in_design:
-            reasons[trial.pk] = f"version {experiment.version} does not contain its point"
+            reasons[trial.pk] = f"revision {experiment.version} does not contain its point"
         elif trial.trust in FLAGGED:
             disturbed.append(trial.pk)
     excluded = Trial.objects.filter(excluded_as_disturbed(), pk__in=disturbed) if disturbed else Trial.objects.none()
@@ -115,5 +115,5 @@ def _why_superseded(trial: Trial, attempts: Mapping[tuple[Any, ...], int], chang
     version_of_attempt = attempts.get((trial.configuration_id, trial.kind, trial.repetition, following))
     change = next(((number, words) for number, words in changes if number > trial.version), None)
     if change is not None and (version_of_attempt is None or version_of_attempt >= change[0]):
-        return f"version {change[0]} changed {change[1]} after it"
+        return f"revision {change[0]} changed {change[1]} after it"
     return f"attempt {following} replaces it"

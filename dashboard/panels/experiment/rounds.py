@@ -20,6 +20,7 @@ from experiments.access import may_cancel, may_run_more
 from experiments.metrics import described
 from experiments.models import Configuration, Experiment, Hold, Kind, Round, State
 from experiments.models.states import excluded_as_disturbed
+from experiments.selectors.changed_programs import replaced_file
 from experiments.selectors.goals import Spent, goal_of, spent_of
 from experiments.specification.goal import Goal
 
@@ -63,6 +64,7 @@ def rounds_context(user: Any, experiment: Experiment) -> dict[str, Any]:
     repeats = _repeats(experiment, made)
     squares = _squares(experiment, made, [(point.pk, names[point.hash]) for point in drawn[:_MOST_POINTS]])
     is_open, is_paused = not made[-1].outcome, experiment.hold == Hold.PAUSED
+    may_go_further = not is_open and may_run_more(user, experiment)
     return {
         "goal": goal,
         "goal_words": _goal_words(goal),
@@ -77,7 +79,8 @@ def rounds_context(user: Any, experiment: Experiment) -> dict[str, Any]:
         "excluded_squares": sum(tuple(look) == _EXCLUDED for row in squares for _, *look in row["marks"]),
         "hidden_points": max(0, len(drawn) - _MOST_POINTS),
         "may_pause": is_open and (may_run_more if is_paused else may_cancel)(user, experiment),
-        "may_go_further": not is_open and may_run_more(user, experiment),
+        "may_go_further": may_go_further,
+        "replaced_file": replaced_file(experiment) if may_go_further else None,
         "further": _further(goal, spent),
     }
 

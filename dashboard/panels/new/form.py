@@ -352,12 +352,8 @@ class Form:
     @property
     def newer_version(self) -> dict[str, int] | None:
         """Return the chosen and the latest version of a registered program if they differ."""
-        program = workloads.find(self.workload)
-        if program is None or not program.registered:
-            return None
-        latest = program.parameters_type.model_fields["version"].default
-        chosen = self._mapping("parameters").get("version", latest)
-        return {"chosen": chosen, "latest": latest} if isinstance(chosen, int) and chosen < latest else None
+        versions = workloads.program_versions(self.workload, self._mapping("parameters"))
+        return versions if versions and versions["chosen"] < versions["latest"] else None
 
     @property
     def workload_fields(self) -> list[Field]:

@@ -75,7 +75,7 @@ def test_it_saves_an_edit_as_a_new_version_and_sets_stale_points_aside(page, exp
     html = page.get(experiment.get_absolute_url()).content.decode()
     versions, apart = html.partition('id="versions"')[2], html.partition('id="apart"')[2]
     assert "1, 2, 4 → <b>1, 2, 8" in versions
-    assert apart.count("version 2 does not contain its point") == 5
+    assert apart.count("revision 2 does not contain its point") == 5
     table = html.partition('id="table"')[2].partition("</table>")[0]
     assert "4 hosts" not in table
     heads = re.findall(r"<th[^>]*>\s*(?:<[^>]*>)?\s*([^<]*?)\s*<", table)
@@ -188,17 +188,17 @@ def test_excluded_trials_have_the_true_reason(page, experiment):
     edited(page, experiment, "1, 2")
     assert sorted(reasons(page, experiment)) == [
         "attempt 2 replaces it",
-        *["version 2 does not contain its point"] * 5,
+        *["revision 2 does not contain its point"] * 5,
     ]
     edited(page, experiment, "1, 2", **{"capture.snap_length": "96"})
     assert sorted(reasons(page, experiment)) == [
         "attempt 2 replaces it",
-        *["version 3 changed the capture after it"] * 15,
+        *["revision 3 changed the capture after it"] * 15,
     ]
     experiment.trials.filter(state=State.QUEUED).update(state=State.FINISHED)
     edited(page, experiment, "1", cluster="local", **{"capture.snap_length": "96"})
-    assert reasons(page, experiment).count("version 3 changed the capture after it") == 15
-    assert reasons(page, experiment).count("version 4 changed the cluster after it") == 10
+    assert reasons(page, experiment).count("revision 3 changed the capture after it") == 15
+    assert reasons(page, experiment).count("revision 4 changed the cluster after it") == 10
 
 
 def test_stale_trial_is_marked_on_its_page_and_in_rest(page, experiment):
@@ -208,7 +208,7 @@ def test_stale_trial_is_marked_on_its_page_and_in_rest(page, experiment):
     assert re.search(r">Excluded trial</a>\s*</span>", html)
     assert "Excluded trial" not in page.get(counted.get_absolute_url()).content.decode()
     data = {trial.pk: page.get(f"/api/v1/trials/{trial.pk}/").json() for trial in (stale, counted)}
-    assert (data[stale.pk]["in_design"], data[stale.pk]["apart"]) == (False, "version 2 does not contain its point")
+    assert (data[stale.pk]["in_design"], data[stale.pk]["apart"]) == (False, "revision 2 does not contain its point")
     assert (data[counted.pk]["in_design"], data[counted.pk]["apart"]) == (True, None)
     listed = page.get("/api/v1/trials/", {"experiment": experiment.slug}).json()["results"]
     assert sum(not row["in_design"] for row in listed) == 5

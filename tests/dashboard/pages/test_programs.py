@@ -13,7 +13,7 @@ from lxml import html
 
 from dashboard.panels.new.draft import draft_from_post
 from experiments.errors import InvalidSpec
-from experiments.models import Program, TrialResult
+from experiments.models import Experiment, Hold, Program, TrialResult
 from experiments.models.program import read_definition
 from tests.dashboard.texts import text_of
 from tests.experiments import factories
@@ -484,3 +484,20 @@ def test_a_changed_unit_of_stored_values_is_saved_only_after_confirmation(mainta
     assert Program.latest("solver").definition["extract"][0]["unit"] == "s"
     assert maintainer.post(address, {**changed, "anyway": "on"}).status_code == 302
     assert Program.latest("solver").definition["extract"][0]["unit"] == "ms"
+
+
+def test_the_banner_of_held_trials_leads_to_the_program_and_to_its_newer_version(maintainer, submit):
+    maintainer.post(reverse("program-new"), FORM)
+    held = submit(workload="solver", parameters={}, sweep={"hosts": [1]}, repetitions=2)
+    Experiment.objects.filter(pk=held.pk).update(hold=Hold.HELD)
+
+    def links():
+        page = html.fromstring(maintainer.get(held.get_absolute_url()).content)
+        return page.xpath("//section[@aria-label='Trials on hold']//a/@href")
+
+    edit = reverse("experiment-edit", args=[held.slug])
+    assert links() == [reverse("workload", args=["solver"]), reverse("program", args=["solver"]), edit]
+    maintainer.post(reverse("program", args=["solver"]), {**FORM, "program": "/opt/solver2 '--steps={steps}' control"})
+    assert links()[-1] == f"{edit}?version=2"
+    form = html.fromstring(maintainer.get(f"{edit}?version=2").content)
+    assert form.xpath("//input[@name='parameters.version']/@value") == ["2"]

@@ -1,0 +1,103 @@
+"""Programs whose file changed between the trials of an experiment."""
+
+from __future__ import annotations
+
+import hashlib
+import stat
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+from django.utils import timezone
+
+from analysis.scaling import ProgramFile
+from experiments.models import Environment, Experiment, State
+
+_PARTS: Final = ("program", "script")
+"""Recorded files of a trial: the executable, and the script that it interprets."""
+_MOST_HASHED_BYTES: Final = 64 << 20
+Ran = tuple[int, int | None, datetime | None]
+"""Configuration, environment and start of a trial."""
+
+
+def changed_programs(trials: Iterable[Ran]) -> tuple[tuple[ProgramFile, ...], ...]:
+    """Return the files of each program that changed, in the order of their first trials.
+
+    A program is what one configuration runs, under whatever path, and what others run under the same path. No query if all trials have
+    one environment.
+    """
+    ran = sorted(
+        ((configuration, environment, at) for configuration, environment, at in trials if environment is not None),
+        key=lambda trial: trial[2] or datetime.min.replace(tzinfo=UTC),
+    )
+    keys = {environment for _, environment, _ in ran}
+    if len(keys) < 2:
+        return ()
+    facts = dict(Environment.objects.filter(pk__in=keys).values_list("pk", "facts__program"))
+    changed = []
+    for part in _PARTS:
+        programs: dict[str, str] = {}
+        files: dict[str, dict[str, list[tuple[str, datetime | None]]]] = defaultdict(lambda: defaultdict(list))
+        of_configuration: dict[int, str] = {}
+        for configuration, environment, started in ran:
+            path, digest = _file(facts.get(environment), part)
+            if not digest:
+                continue
+            program = programs.setdefault(path, of_configuration.get(configuration, path))
+            of_configuration.setdefault(configuration, program)
+            files[program][digest].append((path, started))
+        changed += [
+            tuple(
+                ProgramFile(used[-1][0], digest, len(used), _written(used[0][1])) for digest, used in by_digest.items()
+            )
+            for by_digest in files.values()
+            if len(by_digest) > 1
+        ]
+    return tuple(changed)
+
+
+def _file(program: Any, part: str) -> tuple[str, str | None]:
+    """Return path and hash of a part of a recorded program; imported facts may lack it."""
+    facts = program if part == "program" or not isinstance(program, dict) else program.get(part)
+    return (str(facts.get("path")), facts.get("sha256")) if isinstance(facts, dict) else ("", None)
+
+
+def _written(moment: datetime | None) -> str:
+    if moment is None:
+        return ""
+    local = timezone.localtime(moment)
+    return f"{local.day} {local:%b %Y, %H:%M}"
+
+
+def replaced_file(experiment: Experiment) -> tuple[str, datetime | None] | None:
+    """Return the file of the last trial that has another content now, and that trial's start.
+
+    Only on clusters of this machine, for files that this process can read.
+    """
+    if experiment.cluster is None or not experiment.cluster.traits.on_this_machine or experiment.is_imported:
+        return None
+    last = experiment.trials.current().filter(state=State.FINISHED, environment__isnull=False).order_by("-pk")
+    program, started = last.values_list("environment__facts__program", "running_at").first() or (None, None)
+    files = (_file(program, part) for part in _PARTS)
+    path = next((path for path, digest in files if digest and _present(path) not in (None, digest)), None)
+    return None if path is None else (path, started)
+
+
+def _present(path: str) -> str | None:
+    """Return the hash of a regular file; None if it is absent, unreadable or long."""
+    try:
+        status = Path(path).stat()
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_HASHED_BYTES:
+            return None
+        return _hash(path, status.st_mtime_ns, status.st_size)
+    except (OSError, ValueError):
+        return None
+
+
+@lru_cache(maxsize=64)
+def _hash(path: str, _changed_ns: int, _size: int) -> str:
+    with Path(path).open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
