@@ -188,7 +188,7 @@ def _crowded(machine: Machine, ranks: Sequence[Row], threads: int) -> Iterator[t
 
 
 def _bits(numbers: Iterable[int]) -> int:
-    """Return a set of numbers as bits: a hostile host may have thousands of cores for each of its ranks."""
+    """Return a set of numbers as bits: hostile ranks may use thousands of cores."""
     content = bytearray(1 << 14)
     for number in numbers:
         content[number >> 3] |= 1 << (number & 7)
