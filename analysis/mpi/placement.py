@@ -173,7 +173,7 @@ def _crowded(machine: Machine, ranks: Sequence[Row], threads: int) -> Iterator[t
         allowed[row["rank"]], bound[row["rank"]] = _bits(cpus), _bits(core_of[cpu] for cpu in cpus)
     whole = _bits(core_of[cpu] for cpu in machine.allowed if cpu in core_of)
     for cores in sorted(set(bound.values()) - {0}, key=lambda cores: (cores.bit_count(), cores & -cores)):
-        inside = [row for row in ranks if 0 < (own := bound[row["rank"]]) == own & cores]
+        inside = [row for row in ranks if 0 < (bits := bound[row["rank"]]) == bits & cores]
         if len(inside) * threads <= cores.bit_count():
             continue
         threads_there = _union(allowed[row["rank"]] for row in inside).bit_count()
@@ -188,7 +188,7 @@ def _crowded(machine: Machine, ranks: Sequence[Row], threads: int) -> Iterator[t
 
 
 def _bits(numbers: Iterable[int]) -> int:
-    """Return a set of numbers as bits: a hostile host may have thousands of cores for each of its ranks."""
+    """Return a set of numbers as bits: hostile ranks may use thousands of cores."""
     content = bytearray(1 << 14)
     for number in numbers:
         content[number >> 3] |= 1 << (number & 7)

@@ -69,7 +69,7 @@ def test_the_last_packets_are_not_lost(testbed: Session, tmp_path: Path) -> None
 
 
 def test_long_slots_become_a_file_in_pieces(testbed: Session, tmp_path: Path) -> None:
-    """A slot is as long as the snap length, however short its frame is: 8192 of the longest are 2 GB."""
+    """A slot is as long as the snap length: 8192 of the longest are 2 GB."""
     with testbed.capture(snap_length=262_144) as capture:
         ping(testbed, 60)
         tracemalloc.start()

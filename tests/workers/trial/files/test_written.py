@@ -113,9 +113,17 @@ def test_a_file_of_holes_is_judged_at_once(work: Path) -> None:
 
 
 def test_names_of_the_trials_own_files_are_reserved() -> None:
-    """A program's file would take the place of what was measured, or be removed with the scratch files."""
+    """A program's file would replace what was measured, or be removed as scratch."""
     names = {value for name, value in vars(files).items() if name.endswith("_NAME")}
-    own = {*names, *delivery.SCRATCH, written.KEPT, stored_capture.NAME, "stdout.txt", "samples.json", "ranks.json"}
+    reserved = {
+        *names,
+        *delivery.SCRATCH,
+        written.KEPT,
+        stored_capture.NAME,
+        "stdout.txt",
+        "samples.json",
+        "ranks.json",
+    }
     assert len(names) == 5
-    assert [name for name in sorted(own) if not is_reserved(name)] == []
-    assert selected(["*"], sorted(own)) == []
+    assert [name for name in sorted(reserved) if not is_reserved(name)] == []
+    assert selected(["*"], sorted(reserved)) == []
