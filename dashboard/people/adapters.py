@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final
 
 import structlog
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.internal.stagekit import clear_login
 from allauth.account.utils import filter_users_by_email, filter_users_by_username
 from allauth.core import context as allauth_context
 from allauth.core.exceptions import ImmediateHttpResponse
@@ -23,6 +24,7 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.core.mail import EmailMessage
 from django.db import transaction
 from django.http import HttpRequest
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
@@ -35,6 +37,8 @@ log = structlog.get_logger()
 NAME_TAKEN: Final = "Another account has this name."
 NAME_LETTERS: Final = "Use letters, digits and @ . + - _ only."
 EMAIL_TAKEN: Final = "Another account has this e-mail address."
+_BEGUN_WITH: Final = "sign_in_began_with"
+"""Session key: the hash of the password of a sign-in that waits for its second factor."""
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
@@ -104,6 +108,20 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
                 raise PermissionDenied
             user.set_password(password)
             user.save(update_fields=["password"])
+
+    def pre_login(self, request: HttpRequest, user: Any, **options: Any) -> Any:
+        """Store with which password the sign-in begins: a second factor may follow."""
+        response = super().pre_login(request, user, **options)
+        if response is None:
+            request.session[_BEGUN_WITH] = user.get_session_auth_hash()
+        return response
+
+    def login(self, request: HttpRequest, user: Any) -> None:
+        """Refuse a sign-in that began with another password than the account has now."""
+        if request.session.pop(_BEGUN_WITH, user.get_session_auth_hash()) != user.get_session_auth_hash():
+            clear_login(request)
+            raise ImmediateHttpResponse(redirect("login"))
+        super().login(request, user)
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
         """Leave passwords to axes: the limit is for codes of second factors."""

@@ -240,6 +240,17 @@ def test_code_of_a_second_factor_works_once(person: User, secret: str) -> None:
         assert client.get("/account/").status_code == expected
 
 
+def test_a_new_password_ends_sign_ins_that_wait_for_a_second_factor(person: User, secret: str) -> None:
+    for new_password in ("", "battery staple"):
+        browser = Client()
+        browser.post("/sign-in/", PERSON)
+        if new_password:
+            person.set_password(new_password)
+            person.save()
+        browser.post(f"{FACTOR}authenticate/", {"code": RecoveryCodes.activate(person).get_unused_codes()[0]})
+        assert browser.get("/account/").status_code == (302 if new_password else 200)
+
+
 def test_recovery_code_works_once(person: User, secret: str) -> None:
     code = RecoveryCodes.activate(person).get_unused_codes()[0]
     for expected in (200, 302):
