@@ -63,7 +63,10 @@ def remember_worker(**_: Any) -> None:
 
 @celeryd_init.connect
 def keep_death_signal(**_: Any) -> None:
-    """Leave the death signal to `die_with_worker`: Celery's request parses C, 35 ms in each process."""
+    """Leave the death signal to `die_with_worker`.
+
+    Celery's request parses C, 35 ms in each process.
+    """
     platforms.set_pdeathsig = lambda _: None  # type: ignore[attr-defined]  # not in its types
 
 

@@ -1,4 +1,4 @@
-"""Steps of an export that run beside each other."""
+"""Parallel steps of an export."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps of an export that run beside each other: order, failures, abandoned exports."""
+"""Order and failures of the parallel steps of an export."""
 
 from __future__ import annotations
 
