@@ -12,6 +12,7 @@ import structlog
 from analysis.numbers import amount, plural
 from experiments.cluster_kinds.settings import HostSettings, Login
 from experiments.models import Cluster, ClusterTest
+from experiments.models.changes import note
 from experiments.specification import Link
 from workers import account, launchers
 from workers.cluster_check import counters, hosts, world
@@ -58,6 +59,8 @@ def run_requested(cluster: Cluster) -> bool:
             ),
         ]
     test.end([step.to_dict() for step in steps])
+    counts = [plural(sum(step.state == state for step in steps), state) for state in ("problem", "warning")]
+    note(cluster, "check", f"ended: {', '.join(counts)}")
     if not cluster.traits.on_this_machine:
         cluster.fill_in({name: value for step in steps for name, value in step.facts.items()})
     return True
