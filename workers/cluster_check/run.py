@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -22,7 +21,7 @@ from workers.errors import ClusterUnavailable, TrialFailed
 from workers.launchers import Launcher, Session
 from workers.launchers.base import Reached
 from workers.launchers.remote import RemoteSession
-from workers.launchers.ssh_words import KEY_UNREADABLE
+from workers.launchers.ssh_words import KEY_UNREADABLE, quoted_path
 from workers.worker_identity import identity
 
 ON_HOSTS: Final = (
@@ -121,7 +120,7 @@ def _key_file(launcher: Launcher) -> Step | None:
         "Unreadable private key" if os.path.exists(path) else "Private key not found",  # noqa: PTH110 - as above
         f"The worker's user cannot read the file {key} on the worker's machine.",
         "Correct the path under “Private key”, or give the worker's user the file.",
-        f"ls -l {shlex.quote(key)}",
+        f"ls -l {quoted_path(key)}",
         at=account.in_words(),
     )
 
