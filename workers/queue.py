@@ -211,7 +211,7 @@ def wake_workers(cluster_id: int) -> None:
 def request_check(cluster: Cluster) -> bool:
     """Request a check, which waits for the hosts; False while one waits or runs."""
     if is_new := ClusterTest.ask(cluster):
-        note(cluster, "check", "started")
+        note(cluster, "check", "requested")
         transaction.on_commit(lambda: _send(TEST, cluster.pk))
     return is_new
 

@@ -113,10 +113,14 @@ def changed_fields(entry: Any) -> list[tuple[str, str, str]]:
 
 
 def with_words(entries: QuerySet[Any], words: str) -> QuerySet[Any]:
-    """Filter changes by words of the user, the changed thing or its kind."""
+    """Filter changes by words of the user, the changed thing, its kind or the change."""
     for word in words.split()[:MOST_WORDS]:
-        kinds = Q(content_type__model__icontains=word)
-        entries = entries.filter(kinds | Q(object_repr__icontains=word) | Q(actor__username__icontains=word))
+        matches = Q(content_type__model__icontains=word) | Q(object_repr__icontains=word)
+        matches |= Q(actor__username__icontains=word) | Q(changes__icontains=word)
+        for label, title in _TITLES.items():
+            if word.casefold() in title.casefold():
+                matches |= Q(changes__icontains=f'"{label.replace(" ", "_")}"')
+        entries = entries.filter(matches)
     return entries
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, TypeVar
 
 from allauth.account.forms import default_token_generator
@@ -354,8 +354,19 @@ def _list(request: HttpRequest, form: AccountForm, *, status: int = 200, **overr
     return render(request, "people/people.html", context | overrides, status=status)
 
 
+def _projects_of_no_other_maintainer(user: Any) -> list[str]:
+    maintained = Membership.objects.filter(role=Membership.Role.MAINTAINER, user__is_active=True)
+    others = maintained.exclude(user=user)
+    alone = maintained.filter(user=user).exclude(project__in=others.values("project"))
+    return list(alone.order_by("project__name").values_list("project__name", flat=True))
+
+
 def _person(request: HttpRequest, user: Any, **overrides: Any) -> HttpResponse:
     user.locked = _locks(user)
     possible = {name: change for name, change in CHANGES.items() if change.is_possible(user)}
+    if "close" in possible and (alone := _projects_of_no_other_maintainer(user)):
+        close = possible["close"]
+        advice = f" No other user maintains {', '.join(alone)}: make another member maintainer first."
+        possible["close"] = replace(close, question=close.question + advice, warning=close.warning + advice)
     context = {"place": "projects", "person": user, "changes": possible, "link_days": _LINK_DAYS}
     return render(request, "people/person.html", context | overrides)

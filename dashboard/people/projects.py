@@ -65,6 +65,8 @@ class _UniqueName:
         name = str(self.cleaned_data["name"])
         if self.instance is not None and self.instance.name == name:
             return name  # not changed: projects with equal names may exist
+        if not any(map(str.isalnum, name)):
+            raise forms.ValidationError("A name needs letters or digits.")
         others = Project.objects.filter(name__iexact=name)
         if self.instance is not None:
             others = others.exclude(pk=self.instance.pk)
@@ -363,12 +365,20 @@ def all_changes(request: HttpRequest) -> HttpResponse:
 
 def _changes_page(request: HttpRequest, project: Project | None) -> HttpResponse:
     words = query_value(request, "q")
-    page = Paginator(with_words(changes(project), words), _CHANGES_PER_PAGE).get_page(request.GET.get("page"))
+    try:
+        day = forms.DateField(required=False).clean(query_value(request, "until"))
+    except forms.ValidationError:
+        day = None
+    entries = with_words(changes(project), words)
+    if day is not None:
+        entries = entries.filter(timestamp__date__lte=day)
+    page = Paginator(entries, _CHANGES_PER_PAGE).get_page(request.GET.get("page"))
     context = {
         "place": "projects",
         "project": project,
         "rows": with_addresses([change_row(entry) for entry in page], of_users=project is None),
         "page": page,
         "words": words,
+        "until": day.isoformat() if day else "",
     }
     return render(request, "people/changes.html", context)

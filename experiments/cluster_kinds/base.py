@@ -80,6 +80,11 @@ class ClusterKind(ABC):
             return [self._at_its_field(entry) for entry in error.errors()]
         return []
 
+    @property
+    def examples(self) -> Mapping[str, str]:
+        """Return values of settings whose notation differs between kinds, for their help."""
+        return {}
+
     def refusals(self, settings: Mapping[str, Any]) -> list[FieldError]:
         """Return settings that cannot work, which a form refuses; stored ones stay valid."""
         login, errors = settings.get("login") or {}, []

@@ -6,7 +6,7 @@ import re
 import shlex
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
@@ -59,7 +59,12 @@ class Setting:
 
 def form_of(kind: ClusterKind) -> list[Setting]:
     """Return the fields of a kind's settings, those of one heading together."""
-    settings = list(_settings(kind.settings_type))
+    settings = [
+        replace(setting, hint=f"{setting.hint} Such as {example}.")
+        if (example := kind.examples.get(setting.path))
+        else setting
+        for setting in _settings(kind.settings_type)
+    ]
     others = [setting.group for setting in settings if setting.group not in GROUPS]
     order = [*GROUPS, *dict.fromkeys(others)]
     return sorted(settings, key=lambda setting: order.index(setting.group))

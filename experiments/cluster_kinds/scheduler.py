@@ -27,11 +27,11 @@ class SchedulerSettings(HostSettings):
     """Settings of allotted nodes; without `login` the worker's machine submits."""
 
     time_limit: Word | None = stated(None, "Time limit", "Queue", usual="of the queue")
-    """Limit of one job, as the scheduler writes it: 24:00:00, for LSF 24:00, for Flux 24h."""
+    """Limit of one job, as the scheduler writes it."""
     options: tuple[Word, ...] = stated((), "Further options", "Queue")
     """More words for the command that submits."""
     pending_limit_s: float = stated(86400.0, "Longest wait for nodes, s", "Queue", gt=0, allow_inf_nan=False)
-    """In seconds; a trial fails after it."""
+    """A trial fails after it."""
     allocation: Literal["per size", "per experiment"] = stated("per size", "Allocation", "Queue")
     """One job holds its nodes for successive trials of equal size, or for a whole experiment, which waits in the queue once."""
     login: SchedulerLogin | None = None
@@ -60,6 +60,10 @@ class SchedulerKind(ClusterKind):
     time_limit_example: ClassVar[str]
     options_of_rankwire: ClassVar[frozenset[str]]
     """Options of the submit command that a further one would contradict."""
+
+    @property
+    def examples(self) -> Mapping[str, str]:
+        return {"time_limit": self.time_limit_example}
 
     def refusals(self, settings: Mapping[str, Any]) -> list[FieldError]:
         """Return an unreadable time limit, and options that Rankwire sets itself."""
@@ -149,7 +153,7 @@ class PbsSettings(LoginSettings):
     attach: Word = stated("/opt/pbs/bin/pbs_attach", "Attach", "Queue")
     """The nodes' command that takes a login into the job."""
     select: Word | None = stated(None, "Of every node", "Queue")
-    """Further resources of a chunk of select: mem=64gb:mpiprocs=32."""
+    """Further resources of each node (qsub -l select): mem=64gb:mpiprocs=32."""
 
     @field_validator("select")
     @classmethod
@@ -203,7 +207,7 @@ class FluxSettings(SchedulerSettings):
     queue: Name | None = stated(None, "Queue", "Queue", first=True, usual="Flux' default")
     """Queue of the jobs (flux batch -q)."""
     bank: Name | None = stated(None, "Bank", "Queue")
-    """Bank that is charged (flux batch --bank)."""
+    """Bank, Flux' account for charges (flux batch --bank)."""
     requires: Word | None = stated(None, "Requires", "Queue")
     """Properties that nodes must have (flux batch --requires)."""
 

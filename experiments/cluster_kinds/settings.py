@@ -54,7 +54,7 @@ def why_no_command(words: str | Sequence[str]) -> str:
     elif odd := next((word for word in words if re.search(r"^[^\s]*[;&|<>`][^\s]*$", word)), None):
         return f"{odd[:80]!r} is for a shell: no shell runs it. Write one command"
     elif words and not re.fullmatch(r"(.*/)?[\w.+][\w.+-]*", words[-1]):
-        return f"{words[-1][:80]!r} is not the name or path of a program"
+        return f"{words[-1][:80]!r}, the last word, is not the name or path of a program"
     try:
         for word in (*words[:1], *words[1:][-1:]):
             _as_launch_command(word)
@@ -103,13 +103,13 @@ class Login(Settings):
     user: Name | None = stated(None, "User", "Login", first=True, usual="the worker's user")
     """An ordinary account; it needs no password and no root rights."""
     port: int | None = stated(None, "Port", "Login", usual="22", ge=1, le=65535)
-    """Port of the hosts' ssh server."""
+    """Port of the ssh server to which the worker logs in."""
     key: KeyFile | None = stated(None, "Private key", "Login", first=True, usual="ssh's own choice")
     """Path of the file on the worker's machine. The key itself is not stored; it must work without a password, or be in an ssh agent."""
     config: Word | None = stated(None, "ssh configuration", "Login", usual="~/.ssh/config")
     """Path of a file for ssh -F on the worker's machine: hosts to go through, short names."""
     forward_agent: bool = stated(False, "Forward the ssh agent", "Login")
-    """Lets the first host use the worker's agent to reach the others."""
+    """Lets the host to which the worker logs in use the worker's agent, to reach other hosts."""
 
     def ssh(self, host: str) -> list[str]:
         """Return the words in front of a command on the host; ssh never asks."""
@@ -136,7 +136,7 @@ class HostSettings(Settings):
     mpi: Literal["auto", "openmpi", "mpich", "intelmpi", "mvapich2"] = stated("auto", "MPI library", "MPI")
     """Library of the launch command. If chosen here, it holds for all programs, which must be built for it."""
     launcher: Launcher = stated(MPIRUN, "Launcher", "MPI")
-    """Starts the ranks: mpirun, or a command of the batch system: srun over PMIx or PMI-2, flux, mpiexec of PALS."""
+    """Starts the ranks: mpirun, or a command of the batch system."""
     mpirun: LaunchCommand | None = stated(None, "Launch command", "MPI", usual="of the program's library")
     """Its name in PATH or its full path, the same on every host."""
     transport: TransportText = stated(NATIVE, "Transport", "MPI")

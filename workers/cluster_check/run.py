@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -12,6 +11,7 @@ import structlog
 from analysis.numbers import amount, plural
 from experiments.cluster_kinds.settings import HostSettings, Login
 from experiments.models import Cluster, ClusterTest
+from experiments.models.changes import note
 from experiments.specification import Link
 from workers import account, launchers
 from workers.cluster_check import counters, hosts, world
@@ -21,7 +21,7 @@ from workers.errors import ClusterUnavailable, TrialFailed
 from workers.launchers import Launcher, Session
 from workers.launchers.base import Reached
 from workers.launchers.remote import RemoteSession
-from workers.launchers.ssh_words import KEY_UNREADABLE
+from workers.launchers.ssh_words import KEY_UNREADABLE, quoted_path
 from workers.worker_identity import identity
 
 ON_HOSTS: Final = (
@@ -58,6 +58,8 @@ def run_requested(cluster: Cluster) -> bool:
             ),
         ]
     test.end([step.to_dict() for step in steps])
+    counts = [plural(sum(step.state == state for step in steps), state) for state in ("problem", "warning")]
+    note(cluster, "check", f"ended: {', '.join(counts)}")
     if not cluster.traits.on_this_machine:
         cluster.fill_in({name: value for step in steps for name, value in step.facts.items()})
     return True
@@ -118,7 +120,7 @@ def _key_file(launcher: Launcher) -> Step | None:
         "Unreadable private key" if os.path.exists(path) else "Private key not found",  # noqa: PTH110 - as above
         f"The worker's user cannot read the file {key} on the worker's machine.",
         "Correct the path under “Private key”, or give the worker's user the file.",
-        f"ls -l {shlex.quote(key)}",
+        f"ls -l {quoted_path(key)}",
         at=account.in_words(),
     )
 

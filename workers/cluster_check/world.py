@@ -6,7 +6,7 @@ import re
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Self
 
@@ -27,6 +27,7 @@ from workers.trial.rank_usage import read_rank_usage
 
 HELLO: Final = Path(__file__).with_name("hello.py")
 LIMIT_S: Final = 60.0
+_PERMITTED: Final = "Permitted"
 PING_PONG: Final = "Ping-pong between two hosts"
 CALLS: Final = "MPI calls"
 _SSH_BETWEEN: Final = re.compile(r"Permission denied|Host key verification failed|Could not resolve hostname")
@@ -226,7 +227,10 @@ def recorded(session: Session, run: Callable[[], list[Step]], results: Sequence[
                 failures[host or "this machine"] = str(error)
     went_over_the_wire = len(session.hosts) > 1 and all(step.state == "ok" for step in steps)
     transport = results[-1].transport if results else None
-    return [*steps, _permission(failures, reports, transport, went_over_the_wire=went_over_the_wire)]
+    permission = _permission(failures, reports, transport, went_over_the_wire=went_over_the_wire)
+    if len(session.hosts) == 1 and permission.value == _PERMITTED:
+        permission = replace(permission, seen="Recording works. One host: nothing goes over a wire.")
+    return [*steps, permission]
 
 
 def _permission(
@@ -273,10 +277,8 @@ def _permission(
     if len(silent) == len(reports):
         return ok(
             name,
-            "Permitted",
-            f"No packet was seen on {', '.join(silent)}: no message of the MPI hello went over the network."
-            if went_over_the_wire or len(reports) > 1
-            else "Recording works. One host: nothing goes over a wire.",
+            _PERMITTED,
+            f"No packet was seen on {', '.join(silent)}: no message of the MPI hello went over the network.",
         )
     counts = ", ".join(f"{host} {plural(report.captured, 'packet')}" for host, report in reports.items())
     return ok(name, plural(len(reports), "recording"), f"Packets of the MPI hello were recorded: {counts}.")

@@ -63,6 +63,12 @@ _REMEDIES: Final = (
 )
 
 
+def quoted_path(path: str) -> str:
+    """Quote a path for a shell, which still expands a “~” at its begin."""
+    home = re.match(r"~[\w.-]*/", path)
+    return home[0] + shlex.quote(path[home.end() :]) if home else shlex.quote(path)
+
+
 def explain(host: str, words: str) -> str:
     """Return why ssh failed, as a sentence.
 
@@ -83,7 +89,7 @@ def why_unreached(host: str, took_s: float, words: str, login: Login) -> Reached
     key = f"-i {shlex.quote(login.key)} " if login.key else ""
     config = f"-F {shlex.quote(login.config)} " if login.config else ""
     places = {"host": host, "target": port + target, "key": key, "by_hand": f"ssh {config}{key}{port}{target}"}
-    places |= {"config": shlex.quote(login.config or ""), "private_key": shlex.quote(login.key or "")}
+    places |= {"config": quoted_path(login.config or ""), "private_key": quoted_path(login.key or "")}
     words = words[-_MOST_WORDS:]
     for pattern, remedy, command in _REMEDIES:
         if re.search(pattern, words):

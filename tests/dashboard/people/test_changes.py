@@ -140,7 +140,7 @@ def test_changes_list_first_values_checks_and_the_part_that_differs(library: Pro
     [(label, before, after)] = changed["fields"]
     assert (label, before[-3:], after[-3:], before[0]) == ("summary", "one", "two", "…")
     assert len(after) < 30
-    assert checked["fields"] == [("check", "", "started")]
+    assert checked["fields"] == [("check", "", "requested")]
     assert {("name", "", "Rack"), ("Hosts", "", "n1"), ("accepts experiments", "", "yes")} <= set(created["fields"])
     assert not [row for row in rows if row["kind"] == "mails"]
 
@@ -152,6 +152,17 @@ def test_a_new_cluster_lists_its_fields_alone(db: None) -> None:
     rows = changed_fields(created)
     assert "Rack" in [after for label, _, after in rows if label == "name"]
     assert not [after for _, _, after in rows if after.endswith(".None")]
+
+
+def test_changes_are_found_by_what_changed_and_until_a_day(library: Project) -> None:
+    browser = Client()
+    browser.force_login(factories.person("root", is_superuser=True))
+    library.most_queued_trials = 10
+    library.save()
+    (row,) = browser.get("/changes/", {"q": "quota"}).context["rows"]
+    assert row["fields"] == [("quota of queued trials", "not set", "10")]
+    assert browser.get("/changes/", {"q": "quota", "until": "2020-01-01"}).context["rows"] == []
+    assert browser.get("/changes/", {"q": "quota", "until": "soon"}).context["rows"]
 
 
 def test_changes_are_sentences(library: Project, submit: Callable[..., Experiment]) -> None:

@@ -132,6 +132,15 @@ def test_the_right_to_set_up_clusters_is_granted_and_removed(root: Client, page:
     assert not person.is_staff
 
 
+def test_closing_the_only_maintainer_of_a_project_is_warned_of(root: Client, person: User) -> None:
+    person.memberships.update(role="maintainer")
+    name, address = person.memberships.get().project.name, reverse("person", args=[person.pk])
+    warning = f"No other user maintains {name}"
+    assert warning in root.get(address).context["changes"]["close"].question
+    factories.person("ada", "maintainer")
+    assert warning not in root.get(address).context["changes"]["close"].question
+
+
 @pytest.mark.parametrize("change", ["no-superuser", "close"])
 def test_superusers_type_their_name_before_they_change_their_own_account(
     root: Client, person: User, change: str

@@ -45,6 +45,7 @@ def test_a_missing_ssh_configuration_is_named_with_a_command_that_shows_it(tmp_p
 def test_a_key_of_an_unknown_user_is_reported() -> None:
     steps = steps_of("ssh", {**NO_SSHD, "key": "~no-such-user/key"}, lambda trying, steps: None)
     assert (steps[0].state, steps[0].value) == ("warning", "Private key not found")
+    assert steps[0].commands == ("ls -l ~no-such-user/key",), "a shell expands the home"
 
 
 def test_hosts_that_fail_for_different_reasons_have_one_step_with_a_fix_for_each() -> None:
