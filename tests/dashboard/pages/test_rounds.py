@@ -183,7 +183,7 @@ def test_page_names_the_number_of_an_interval(page: Client, ended: Experiment) -
         numbers=[{"name": "times the best", "unit": "1", "value": 1.2, "low": 0.9, "high": 1.5, "where": {"hosts": 2}}]
     )
     (row,) = page.get(ended.get_absolute_url()).context["rounds"]
-    assert row.words == "2 hosts: 1.2 times the best (0.9 to 1.5)"
+    assert row.words == "2 hosts: 1.2 times the best median (0.9 to 1.5)"
 
 
 def test_page_counts_the_repeats_of_disturbed_trials_at_their_round(page: Client, ended: Experiment) -> None:
