@@ -13,7 +13,7 @@ from typing import Any, Final
 from analysis.conclusions import Answer
 from analysis.conclusions.observations.scatter import LEVEL
 from analysis.conclusions.wording import percent_level
-from analysis.numbers import duration, grouped, plural, significant
+from analysis.numbers import SHARE, amount, between, duration, grouped, plural, significant
 from analysis.scaling import DISTURBED
 from dashboard.labels import parameters_sentence
 from dashboard.panels.experiment.excluded_trials import swept_of
@@ -160,6 +160,8 @@ def _interval_words(number: Mapping[str, Any], swept: Sequence[str], workload: s
         half = number["half_width"]
         width = f"±{significant(100 * half, 2)} %" if half < _WIDEST else f"over ±{significant(100 * _WIDEST)} %"
         return f"{at}{name} {width}"
+    if name == "efficiency":
+        return f"{at}{name} {amount(number['value'], SHARE)} ({between(number['low'], number['high'], SHARE)})"
     name = f"{name} median" if name == _BEST else name
     value, low, high = (significant(number[end], 3) for end in ("value", "low", "high"))
     return f"{at}{value} {name} ({low} to {high})"

@@ -341,7 +341,7 @@ def test_a_size_that_gains_names_what_it_lacks_to_the_ideal():
 
     assert result.causes[0].part == "imbalance"
     assert result.causes[0].explains == pytest.approx(0.16, rel=0.05)
-    assert _more(result.causes[0]) in result.sentence
+    assert f"{_more(result.causes[0])}than ideal waiting in MPI" in result.sentence
 
 
 def test_without_a_profile_the_loss_is_on_and_off_the_cpu():
