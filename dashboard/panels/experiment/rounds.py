@@ -15,8 +15,10 @@ from analysis.conclusions.observations.scatter import LEVEL
 from analysis.conclusions.wording import percent_level
 from analysis.numbers import SHARE, amount, between, duration, grouped, plural, significant
 from analysis.scaling import DISTURBED
+from analysis.trust_level import FLAGGED
 from dashboard.labels import parameters_sentence
 from dashboard.panels.experiment.excluded_trials import swept_of
+from dashboard.states import CHIPS
 from experiments.access import may_cancel, may_run_more
 from experiments.metrics import described
 from experiments.models import Configuration, Experiment, Hold, Kind, Round, State
@@ -201,9 +203,10 @@ def _squares(experiment: Experiment, made: Sequence[Round], points: Sequence[tup
     trials = experiment.trials.current().filter(kind=Kind.MEASURED, configuration__in=[pk for pk, _ in points])
     marks: dict[int, list[tuple[int, str, str]]] = {pk: [] for pk, _ in points}
     excluded = set(trials.filter(excluded_as_disturbed()).values_list("pk", flat=True))
-    columns = ("pk", "configuration_id", "state", "queued_at")
-    for trial, pk, state, queued_at in trials.order_by("position").values_list(*columns):
-        look = _EXCLUDED if trial in excluded else (State(state).tone.value, State(state).label)
+    columns = ("pk", "configuration_id", "state", "trust", "queued_at")
+    for trial, pk, state, trust, queued_at in trials.order_by("position").values_list(*columns):
+        chip = CHIPS["flagged" if state == State.FINISHED and trust in FLAGGED else state]
+        look = _EXCLUDED if trial in excluded else (chip.tone.value, chip.word)
         marks[pk].append((_round_at(made, starts, queued_at).number, *look))
     return [{"name": name or "All trials", "marks": marks[pk]} for pk, name in points]
 

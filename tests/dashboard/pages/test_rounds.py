@@ -213,11 +213,15 @@ def test_page_counts_the_repeats_of_disturbed_trials_at_their_round(page: Client
     Trial.objects.filter(pk=first.pk).update(**slowed)
     first.pk, first.attempt, first.position = None, 2, 99
     first.save()
+    Trial.objects.filter(pk=ended.trials.latest("position").pk - 1).update(trust="degraded")
     context = page.get(ended.get_absolute_url()).context
     (row,) = context["rounds"]
     assert (row.row.queued, row.repeats, context["repeats_of_rounds"]) == (9, 1, 1)
     marks = [look for squares in context["squares"] for _, *look in squares["marks"]]
     assert len(marks) == row.row.queued + row.repeats
+    looks = {tuple(look) for look in marks}
+    assert {tone for tone, _ in looks} == {"excluded", "ok", "warn"}
+    assert ("warn", "Flagged") in looks
     assert [look for look in marks if look[1].startswith("Excluded")] == [
         ["excluded", "Excluded: disturbed by other load"]
     ]
