@@ -91,6 +91,8 @@
   function draw(plot) {
     // A running experiment gets more views as trials finish: rebuild the buttons, and keep the selection.
     for (const b of plot.closest(".panel").querySelectorAll("[data-view]")) b.setAttribute("aria-pressed", b.dataset.view === plot.dataset.figure);
+    const own = plot.closest(".panel").querySelector("[data-of-view]");
+    if (own) { own.hidden = own.dataset.ofView !== plot.dataset.figure; own.previousElementSibling.hidden = !own.hidden; }
     const source = document.getElementById(plot.dataset.figure);
     if (!source || plot.hidden || !plot.offsetParent) return; // a hidden tab is drawn when it opens
     drawn.set(plot, madeOf(plot));

@@ -25,6 +25,8 @@ class Chart:
     subtitle: str = ""
     views: Sequence[tuple[str, Figure]] = ()
     """Other figures of the panel by the labels of their buttons; the first is `figure` itself."""
+    parts: Sequence[tuple[str, str]] = ()
+    """Metrics (id, label) of the third view, which has a caption of its own."""
     logarithm: bool = True
     log_first: bool = False
     """The initial axis is logarithmic."""

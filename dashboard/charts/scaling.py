@@ -125,7 +125,7 @@ def efficiency(
     xs = _sizes(drawn_lines, published if overlaid else ())
     top = max(100 * value for line in drawn_lines for trials in line.trials for value in trials)
     at, words = scale(guide[0]), guide[1]
-    guide_label = {"xref": "paper", "x": 1, "xanchor": "right", "y": at, "yanchor": "bottom", "text": words}
+    guide_label = {"xref": "paper", "x": 0, "xanchor": "left", "y": at, "yanchor": "bottom", "text": words}
     return ({"published": overlaid} if published else {}) | {
         "data": data,
         "layout": {

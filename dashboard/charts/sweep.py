@@ -81,6 +81,7 @@ def _flagged(values: Sequence[tuple[X, float]], scale: Scale) -> Figure:
         "type": "scatter",
         "mode": "markers",
         "name": "Flagged, traffic excluded",
+        "showlegend": True,
         "x": [x for x, _ in values],
         "y": [scale(value) for _, value in values],
         "marker": {"symbol": "x-open", "size": 8, "color": "--ref", "line": {"width": 1.5}},

@@ -21,6 +21,7 @@ from analysis.numbers import plural
 from dashboard.labels import sentence_and_rest
 from dashboard.panels.experiment.list_rows import chip_state, chip_words
 from dashboard.requests.idempotency import redirect_or_refuse
+from dashboard.states import STRENGTH
 from experiments import workloads
 from experiments.access import projects_for, visible_experiments
 from experiments.library import built_in
@@ -150,6 +151,8 @@ def _card(study: Experiment, latest: Experiment | None, progress: Any, answers: 
         "state": chip_state(progress[latest.pk]) if latest else "",
         "state_words": chip_words(progress[latest.pk]) if latest else "",
         "measured": _result(answers.get(latest.pk)) if latest else "",
+        "strength": STRENGTH[answers[latest.pk].strength] if latest and latest.pk in answers else None,
+        "progress": progress[latest.pk] if latest else None,
         "runs": sizes,
     }
 

@@ -99,6 +99,7 @@ IN_SENTENCES: Final = {
     "waiting-for-core": r"waiting for a CPU core(?: to compute)?",
     "descheduled": r"descheduled",
     "ideal-time": r"(?<=than )ideal|(?<=against the )ideal|(?<=above the )ideal|ideal(?= from \d)",
+    "efficiency-limit": r"(?:above|below) 80 %|above or below 80 %",
     "off-cpu": r"off the CPU",
     "interarrival_mean_s": r"mean inter-arrival time",
     "interarrival_cv": r"inter-arrival CV",

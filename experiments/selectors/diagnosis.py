@@ -178,6 +178,11 @@ def last_strengths(experiments: Sequence[Experiment]) -> dict[int, str]:
     return {pk: answered.strength for pk, (_, answered) in _cached_answers(experiments).items()}
 
 
+def last_answer(experiment: Experiment) -> Answer | None:
+    """Return the last cached answer, without a query."""
+    return _cached_answers([experiment]).get(experiment.pk, (None, None))[1]
+
+
 def together_of(experiment: Experiment) -> ExperimentIntervals:
     """Return the simultaneous intervals of the answer."""
     count = _counted([experiment]).get(experiment.pk, 0)

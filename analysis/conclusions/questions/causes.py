@@ -108,4 +108,5 @@ def _launch(question: ExperimentQuestion, divided: Division, bad: Point) -> Caus
         return None
     if launch.change_s < LEAST_SHARE * divided.launch_change_s:
         return None
-    return Cause(words.launch(question, bad, launch.change_s), launch.change_s, "s", _CHART, LAUNCH)
+    statement = words.launch(question, bad, launch.change_s, is_profiled=divided.profiled)
+    return Cause(statement, launch.change_s, "s", _CHART, LAUNCH)

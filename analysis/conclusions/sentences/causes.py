@@ -85,8 +85,8 @@ def more(division: Division, part: ChangePart, bad: Point, *, is_ideal: bool) ->
 
 def outside_loop(question: ExperimentQuestion, bad: Point, change_s: float) -> str:
     return (
-        f"{_at(question, bad)}{_seconds(change_s)} of these times is before or after the loop that the program times, "
-        "while it sets up or ends"
+        f"{_at(question, bad)}{_seconds(change_s)} of these causes is between MPI_Init and MPI_Finalize, "
+        "but outside the loop that the program times"
     )
 
 
@@ -121,10 +121,9 @@ def _measured_part(question: ExperimentQuestion) -> str:
     return "the measured part" if question.measured_part is None else lower_first(question.measured_part.label)
 
 
-def launch(question: ExperimentQuestion, bad: Point, change_s: float) -> str:
-    return (
-        f"{_at(question, bad)}launch overhead, before and after the program's own work, takes {_seconds(change_s)} more"
-    )
+def launch(question: ExperimentQuestion, bad: Point, change_s: float, *, is_profiled: bool) -> str:
+    when = "before MPI_Init and after MPI_Finalize" if is_profiled else "before and after the program's own work"
+    return f"{_at(question, bad)}launch overhead, {when}, takes {_seconds(change_s)} more"
 
 
 def _of_the_whole(question: ExperimentQuestion, division: Division, above: bool) -> str:

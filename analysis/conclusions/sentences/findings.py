@@ -261,7 +261,7 @@ _ROWS: Final[Mapping[tuple[Group, str], Mapping[str, tuple[str, ...]]]] = {
     },
     ("trust", "packets"): {
         "degraded_capture": (
-            "{captures}{at} are not fully trusted{why}.",
+            "{captures}{at} are flagged{why}.",
             "Their traffic is excluded, their times are not. Fix the reasons, then repeat these trials.",
         ),
     },
@@ -388,7 +388,7 @@ def heaviest_host(name: str, centre: str, share: float) -> str:
 LIMITATIONS: Final[Mapping[str, str]] = {
     "printed": "The printed values have no repetitions, so their scatter is not known.",
     "no CPU time": "No CPU time was measured, so computing and waiting cannot be distinguished.",
-    "no trusted capture": "No capture is fully trusted, so the network traffic is not known.",
+    "no trusted capture": "All captures are flagged or missing, so the network traffic is not known.",
     "no packets": "No packets were captured, so the network traffic is not known.",
     "no bandwidth": "The link's bandwidth is not known, so its load is not known.",
     "virtual hosts": "All hosts are virtual hosts of one machine; real hosts have their own cores, caches and memory.",

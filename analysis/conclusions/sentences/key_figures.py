@@ -43,14 +43,15 @@ def key_figures(answer: Answer, factors: Sequence[Factor]) -> tuple[tuple[str, s
             by_name.setdefault(figure.name, []).append(figure)
     by_factor = {factor.name: factor for factor in factors}
     rows = [
-        (_label(name) + _base(answer, figures[0], factors), _values(figures, factors, by_factor))
+        (_label(name, answer) + _base(answer, figures[0], factors), _values(figures, factors, by_factor))
         for name, figures in by_name.items()
     ]
     return tuple(rows[:_MOST_NAMES])
 
 
-def _label(name: str) -> str:
-    words = _LABELS.get(name) or name
+def _label(name: str, answer: Answer) -> str:
+    is_median = name == "best size" and answer.figure("as good") is not None
+    words = "best median" if is_median else _LABELS.get(name) or name
     return words[:1].upper() + words[1:]
 
 

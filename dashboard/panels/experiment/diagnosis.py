@@ -12,6 +12,7 @@ from django.urls import reverse
 from analysis import numbers
 from analysis.conclusions import FOLDS, Answer, Cause, ChangePart, Diagnosis, Fact, FittedModel, Model, causes_of
 from analysis.conclusions.observations.scatter import LEVEL
+from analysis.conclusions.sentences.causes import IDEAL_FROM
 from analysis.conclusions.wording import first_up, lower_first, percent_level, sizes, whole_size, whole_sizes
 from analysis.scaling import Estimate, ObserverEffect
 from analysis.statistics import Interval
@@ -51,6 +52,7 @@ _LOSSES: Final = (_CORES, "computation_grows", "packet_step")
 """Rules about what larger sizes lose, the most direct first."""
 _OFF: Final = ("descheduled", "off")
 """The rule that explains parts of a change in one plain sentence: ranks that share cores."""
+_BY_PART: Final = ("Change by part", "#change-by-part")
 _ALONE: Final = 0.95
 """Level of the intervals of a table outside the answer."""
 _STRENGTH: Final = {"weak": "weak evidence", "moderate": "", "strong": "", "printed": ""}
@@ -93,7 +95,7 @@ def diagnosis_context(
         *(f"{fact.statement} {fact.next_step}".strip() for fact in weakening),
     )
     causes = [
-        *(_cause(cause, panels) for cause in causes_of(answer)),
+        *(_cause(cause, panels, answer) for cause in causes_of(answer)),
         *(_find(fact, results, panels) for fact in diagnosis.facts if fact.fold == "cause"),
     ]
     loss = None if plain else _loss_beyond(answer, diagnosis.facts)
@@ -279,9 +281,13 @@ def _settle(diagnosis: CachedDiagnosis) -> str:
     return f"{first}{missing.words}{last}"
 
 
-def _cause(cause: Cause, panels: Mapping[str, tuple[str, str]]) -> FindingLink:
+def _cause(cause: Cause, panels: Mapping[str, tuple[str, str]], answer: Answer) -> FindingLink:
+    """Return a cause; parts above an ideal link to the table that has the ideal."""
     statement = cause.statement[:1].upper() + cause.statement[1:]
-    return FindingLink(f"{statement}.", *_panel(cause.chart, panels), cause.at)
+    is_part = cause.part in {part.name for part in answer.parts[1:]}
+    is_above_ideal = is_part and answer.compared[0].startswith(IDEAL_FROM)
+    shown_by = _BY_PART if is_above_ideal else _panel(cause.chart, panels)
+    return FindingLink(f"{statement}.", *shown_by, cause.at)
 
 
 def _find(fact: Fact, results: Results, panels: Mapping[str, tuple[str, str]]) -> FindingLink:

@@ -211,9 +211,10 @@ class Results:
         views, speed_up, efficiency = charts.time_views(self.parts), charts.speed_up(), charts.efficiency()
         medians = "; ".join(filter(None, (f"medians, % of {charts.base}", descheduled_note(views[0][1]))))
         overlaid = (speed_up.get("published"), efficiency.get("published"))
+        named = [(metric, find(metric).label) for metric in self.parts]
         return [
             Chart("speedup", charts.quantity, speed_up, overlaid[0], left_out, against, logarithm=False),
-            Chart("where-time-goes", "Time breakdown", views[0][1], None, 0, medians, views, logarithm=False),
+            Chart("where-time-goes", "Time breakdown", views[0][1], None, 0, medians, views, named, logarithm=False),
             Chart("efficiency", "Scaling efficiency", efficiency, overlaid[1], left_out, against, logarithm=False),
         ]
 
@@ -295,7 +296,7 @@ class Results:
     @property
     def _time(self) -> str:
         """Return the deciding metric if it is a time, else the elapsed time."""
-        metric = self.deciding
+        metric = self.deciding or deciding_metric(self.experiment.workload, self.experiment.specification)
         is_time = metric and find(metric).direction == "lower" and find(metric).unit in DURATION.units
         return metric if metric and is_time else TIME[0]
 

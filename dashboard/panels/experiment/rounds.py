@@ -7,20 +7,24 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from math import log
+from math import ceil, log
 from typing import Any, Final
 
+from analysis.conclusions import Answer
 from analysis.conclusions.observations.scatter import LEVEL
 from analysis.conclusions.wording import percent_level
-from analysis.numbers import duration, grouped, plural, significant
+from analysis.numbers import SHARE, amount, between, duration, grouped, plural, significant
 from analysis.scaling import DISTURBED
+from analysis.trust_level import FLAGGED
 from dashboard.labels import parameters_sentence
 from dashboard.panels.experiment.excluded_trials import swept_of
+from dashboard.states import CHIPS
 from experiments.access import may_cancel, may_run_more
 from experiments.metrics import described
 from experiments.models import Configuration, Experiment, Hold, Kind, Round, State
 from experiments.models.states import excluded_as_disturbed
 from experiments.selectors.changed_programs import replaced_file
+from experiments.selectors.diagnosis import last_answer
 from experiments.selectors.goals import Spent, goal_of, spent_of
 from experiments.specification.goal import Goal
 
@@ -32,6 +36,7 @@ _WIDEST: Final = 10.0
 """Half-width from which on no number is shown."""
 _EXCLUDED: Final = ("excluded", f"Excluded: {DISTURBED}")
 """Tone and word of the square of an excluded trial."""
+_BEST: Final = "times the best"
 _NAMES: Final = {"time": "Time of trials", "trials": "Trials", "host_hours": "Host hours"}
 
 
@@ -81,7 +86,7 @@ def rounds_context(user: Any, experiment: Experiment) -> dict[str, Any]:
         "may_pause": is_open and (may_run_more if is_paused else may_cancel)(user, experiment),
         "may_go_further": may_go_further,
         "replaced_file": replaced_file(experiment) if may_go_further else None,
-        "further": _further(goal, spent),
+        "further": [] if is_open else _further(goal, spent, last_answer(experiment)),
     }
 
 
@@ -160,7 +165,11 @@ def _interval_words(number: Mapping[str, Any], swept: Sequence[str], workload: s
         half = number["half_width"]
         width = f"±{significant(100 * half, 2)} %" if half < _WIDEST else f"over ±{significant(100 * _WIDEST)} %"
         return f"{at}{name} {width}"
-    return f"{at}{significant(number['value'])} {name} ({significant(number['low'])} to {significant(number['high'])})"
+    if name == "efficiency":
+        return f"{at}{name} {amount(number['value'], SHARE)} ({between(number['low'], number['high'], SHARE)})"
+    name = f"{name} median" if name == _BEST else name
+    value, low, high = (significant(number[end], 3) for end in ("value", "low", "high"))
+    return f"{at}{value} {name} ({low} to {high})"
 
 
 def _ran(row: Round, names: Mapping[str, str], hashes: Sequence[str]) -> str:
@@ -197,18 +206,25 @@ def _squares(experiment: Experiment, made: Sequence[Round], points: Sequence[tup
     trials = experiment.trials.current().filter(kind=Kind.MEASURED, configuration__in=[pk for pk, _ in points])
     marks: dict[int, list[tuple[int, str, str]]] = {pk: [] for pk, _ in points}
     excluded = set(trials.filter(excluded_as_disturbed()).values_list("pk", flat=True))
-    columns = ("pk", "configuration_id", "state", "queued_at")
-    for trial, pk, state, queued_at in trials.order_by("position").values_list(*columns):
-        look = _EXCLUDED if trial in excluded else (State(state).tone.value, State(state).label)
+    columns = ("pk", "configuration_id", "state", "trust", "queued_at")
+    for trial, pk, state, trust, queued_at in trials.order_by("position").values_list(*columns):
+        chip = CHIPS["flagged" if state == State.FINISHED and trust in FLAGGED else state]
+        look = _EXCLUDED if trial in excluded else (chip.tone.value, chip.word)
         marks[pk].append((_round_at(made, starts, queued_at).number, *look))
     return [{"name": name or "All trials", "marks": marks[pk]} for pk, name in points]
 
 
-def _further(goal: Goal, spent: Spent) -> list[dict[str, str]]:
-    """Return the limits that one more round extends, with proposals."""
+def _further(goal: Goal, spent: Spent, answer: Answer | None) -> list[dict[str, str]]:
+    """Return the limits that one more round extends, with proposals.
+
+    Those of time and trials suffice for the recommended trials of the answer.
+    """
+    missing = None if answer is None else answer.missing
+    seconds = (missing.seconds or 0.0) if missing else 0.0
+    trials = sum(more for _, more in missing.points) if missing else 0
     proposals = {
-        "time": f"{max(1, round((goal.budget.time or 0) / 2 / 60))} min",
-        "trials": str(max(1, (goal.budget.trials or 0) // 2)),
+        "time": f"{max(1, round((goal.budget.time or 0) / 2 / 60), ceil(seconds / 60))} min",
+        "trials": str(max(1, (goal.budget.trials or 0) // 2, trials)),
         "host_hours": significant(max(0.1, (goal.budget.host_hours or 0) / 2)),
     }
     return [{"name": name, "label": _NAMES[name], "value": proposals[name]} for name, *_ in spent.use_of(goal.budget)]

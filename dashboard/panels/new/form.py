@@ -44,8 +44,8 @@ class Field:
 
     @property
     def remarks(self) -> Texts:
-        """Return the errors, else the warnings."""
-        return self.errors or self.warnings
+        """Return the errors, then the warnings."""
+        return (*self.errors, *self.warnings)
 
     @property
     def tone(self) -> str:

@@ -14,6 +14,7 @@ from dashboard.labels import parameters_sentence
 from dashboard.panels.parts import efficiencies
 from dashboard.panels.parts.efficiencies import COST, SHARES, WINDOW, Branch, Tree, efficiency_trees, metric_branch
 from dashboard.panels.parts.measured import Measured
+from experiments import workloads
 from experiments.selectors import ConfigurationRow, swept_parameters
 
 POOR: Final = 0.6
@@ -33,6 +34,10 @@ def inside_mpi_part(measured: Measured, _targets: Mapping[str, str]) -> dict[str
     is_one_table = len(trees) > 1 and all(len(tree.rows) == 1 for tree in trees)
     most = _MOST_POINTS if is_one_table else _MOST_TABLES
     tables = [_table(number, tree) for number, tree in enumerate(trees[:most], start=1)]
+    workload = workloads.find(measured.main.experiment.workload)
+    sends_only = workload is not None and workload.work_grows
+    for line in (line for table in tables for line in table["lines"] if sends_only):
+        line["cells"] = [{**cell, "tone": ""} for cell in line["cells"]]
     lines = {line["name"]: line for table in tables for line in (*table["lines"], *table["shares"])}
     return {
         "tables": [] if is_one_table else tables,
@@ -44,6 +49,7 @@ def inside_mpi_part(measured: Measured, _targets: Mapping[str, str]) -> dict[str
         "attention": numbers.amount(ATTENTION, numbers.SHARE),
         "poor": numbers.amount(POOR, numbers.SHARE),
         "cost": _largest(rows, COST),
+        "sends_only": sends_only,
     }
 
 

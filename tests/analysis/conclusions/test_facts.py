@@ -100,6 +100,14 @@ def test_key_figures_name_the_places_that_distinguish_them() -> None:
     assert plain(output["Times the best"]).startswith("1 host: 2 times (")
 
 
+def test_the_best_size_is_that_of_the_median_if_others_may_be_as_good() -> None:
+    question = asks([HOSTS], {1: 8.0, 2: 4.0, 4: 3.98})
+    output = dict(key_figures(answer(question), question.factors))
+    assert "Best size" not in output
+    assert output["Best median"] in ("2 hosts", "4 hosts")
+    assert output["Not measurably worse"] in ("2 hosts", "4 hosts")
+
+
 FACTORS = {
     "every ratio is possible": ("factor of rate", 6.9, 0.0075, 5000.0, "not known yet: measure down to 25 Mbit/s"),
     "with the others harshest": (

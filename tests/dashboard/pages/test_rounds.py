@@ -13,9 +13,11 @@ from dashboard.panels.new.draft import as_yaml, draft_from_post
 from dashboard.panels.new.form import Form
 from experiments.errors import InvalidSpec
 from experiments.models import Experiment, Trial
+from experiments.selectors.diagnosis import diagnosis_of
 from experiments.specification import parse, parse_yaml
 from tests.dashboard.api.clients import EXPERIMENTS, client_of
 from tests.dashboard.laboratory import specification
+from tests.words import plain
 from tests.workers.simulated_rounds import end_trials, run_to_end, submit
 from workers import rounds
 
@@ -183,7 +185,25 @@ def test_page_names_the_number_of_an_interval(page: Client, ended: Experiment) -
         numbers=[{"name": "times the best", "unit": "1", "value": 1.2, "low": 0.9, "high": 1.5, "where": {"hosts": 2}}]
     )
     (row,) = page.get(ended.get_absolute_url()).context["rounds"]
-    assert row.words == "2 hosts: 1.2 times the best (0.9 to 1.5)"
+    assert row.words == "2 hosts: 1.2 times the best median (0.9 to 1.5)"
+    ended.rounds.update(
+        numbers=[{"name": "efficiency", "unit": "1", "value": 0.7027, "low": 0.5561, "high": 1.008, "where": {}}]
+    )
+    (row,) = page.get(ended.get_absolute_url()).context["rounds"]
+    assert plain(row.words) == "efficiency 70.3 % (55.6 to 101 %)"
+
+
+def test_another_round_is_proposed_the_budget_of_the_recommended_trials(page: Client, ended: Experiment) -> None:
+    budget = {"time": 300.0, "trials": 9}
+    goal = {**ended.specification, "goal": {**ended.specification["goal"], "budget": budget}}
+    Experiment.objects.filter(pk=ended.pk).update(specification=goal)
+    answer = diagnosis_of(Experiment.objects.get(pk=ended.pk)).answer
+    assert answer.missing is not None
+    wanted = sum(more for _, more in answer.missing.points)
+    proposed = {row["name"]: row["value"] for row in page.get(ended.get_absolute_url()).context["further"]}
+    assert int(proposed["trials"]) == max(4, wanted)
+    minutes = int(proposed["time"].removesuffix(" min"))
+    assert 60 * minutes >= max(120, answer.missing.seconds or 0)
 
 
 def test_page_counts_the_repeats_of_disturbed_trials_at_their_round(page: Client, ended: Experiment) -> None:
@@ -193,11 +213,15 @@ def test_page_counts_the_repeats_of_disturbed_trials_at_their_round(page: Client
     Trial.objects.filter(pk=first.pk).update(**slowed)
     first.pk, first.attempt, first.position = None, 2, 99
     first.save()
+    Trial.objects.filter(pk=ended.trials.latest("position").pk - 1).update(trust="degraded")
     context = page.get(ended.get_absolute_url()).context
     (row,) = context["rounds"]
     assert (row.row.queued, row.repeats, context["repeats_of_rounds"]) == (9, 1, 1)
     marks = [look for squares in context["squares"] for _, *look in squares["marks"]]
     assert len(marks) == row.row.queued + row.repeats
+    looks = {tuple(look) for look in marks}
+    assert {tone for tone, _ in looks} == {"excluded", "ok", "warn"}
+    assert ("warn", "Flagged") in looks
     assert [look for look in marks if look[1].startswith("Excluded")] == [
         ["excluded", "Excluded: disturbed by other load"]
     ]

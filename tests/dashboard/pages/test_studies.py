@@ -5,8 +5,10 @@ from uuid import uuid4
 import pytest
 from django.urls import reverse
 
+from dashboard.states import STRENGTH
 from experiments.library import built_in
 from experiments.models import Experiment
+from experiments.selectors.diagnosis import answers_of
 from tests.dashboard.texts import text_of
 
 
@@ -60,6 +62,17 @@ def test_only_experiments_of_the_study_count_as_measured_here(page, person):
     cards = page.get(reverse("studies")).context["cards"]
     parameters = {card["study"].slug: card["own"] for card in cards if card["own"]}
     assert parameters == {"guster-2007-water": original}
+
+
+def test_measured_here_has_the_strength_of_its_answer_and_its_flagged_trials(page, run):
+    page.post(reverse("study-run", args=["water-quick"]))
+    run()
+    experiment = Experiment.objects.get(published=False)
+    experiment.trials.update(trust="degraded")
+    (card,) = [card for card in page.get(reverse("studies")).context["cards"] if card["own"]]
+    strength = answers_of([experiment])[experiment.pk].strength
+    assert card["strength"] == STRENGTH[strength]
+    assert card["progress"].flagged == card["progress"].finished > 0
 
 
 @pytest.mark.parametrize("count", [1, 3])

@@ -184,7 +184,7 @@ def test_a_figure_whose_set_up_changed_more_is_explained_by_the_window():
         ("communication", "400 ms"),
     ]
     assert [cause.part for cause in result.causes] == ["computing", "communication", ""]
-    assert result.causes[-1].statement.startswith("at 2 hosts, 800 ms of these times is before or after the loop")
+    assert result.causes[-1].statement.startswith("at 2 hosts, 800 ms of these causes is between MPI_Init")
     assert result.sentence.endswith(": from MPI_Init to MPI_Finalize 500 ms more computing.")
 
 
@@ -204,7 +204,7 @@ def test_causes_above_the_change_of_a_loop_add_up_with_set_up_and_what_fell():
     assert explained == pytest.approx(parts.change_s, rel=0.01)
     statements = [cause.statement for cause in result.causes if cause.part != "launch"]
     assert not any("of the" in statement.partition(" in MPI")[0] for statement in statements[:2])
-    assert "1.6 s of these times is before or after the loop" in plain(statements[-1])
+    assert "1.6 s of these causes is between MPI_Init and MPI_Finalize" in plain(statements[-1])
 
 
 def test_set_up_that_may_be_zero_is_no_finding():
@@ -341,7 +341,7 @@ def test_a_size_that_gains_names_what_it_lacks_to_the_ideal():
 
     assert result.causes[0].part == "imbalance"
     assert result.causes[0].explains == pytest.approx(0.16, rel=0.05)
-    assert _more(result.causes[0]) in result.sentence
+    assert f"{_more(result.causes[0])}than ideal waiting in MPI" in result.sentence
 
 
 def test_without_a_profile_the_loss_is_on_and_off_the_cpu():

@@ -69,7 +69,9 @@ def test_a_sweep_without_a_size_axis_has_no_scaling_findings() -> None:
 
 def test_captures_that_are_all_flagged_are_not_said_to_be_missing() -> None:
     flagged = [replace(point, trust={"degraded": 3}) for point in _LIMITED.points]
-    assert "No capture is fully trusted, so the network traffic is not known." in find(Study(flagged)).cannot_tell
+    assert (
+        "All captures are flagged or missing, so the network traffic is not known." in find(Study(flagged)).cannot_tell
+    )
     assert "No packets were captured, so the network traffic is not known." in find(_LIMITED).cannot_tell
 
 

@@ -206,7 +206,7 @@ def test_captures_and_links_that_are_not_good_are_named_with_the_reason() -> Non
     }
     study = _study(point=point)
     assert _findings(study, "degraded_capture")[0].statement == (
-        "6 captures at 2 to 12 hosts (6 sizes) are not fully trusted (0.31 % of the packets were dropped)."
+        "6 captures at 2 to 12 hosts (6 sizes) are flagged (0.31 % of the packets were dropped)."
     )
     assert "delay 5.1 ms instead of 4 ms" in _findings(study, "degraded_link")[0].statement
     assert _findings(study, "left_out")[0].statement == (

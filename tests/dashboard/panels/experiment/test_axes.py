@@ -14,6 +14,7 @@ from experiments.models import Experiment, Measurement
 from experiments.selectors.diagnosis import diagnosis_of
 from experiments.selectors.study import study_of
 from tests.dashboard.studies_measured import FACTORS, LADDER, READERS, measured, read, solve
+from tests.experiments import factories
 
 
 def chart_of(experiment, title):
@@ -80,6 +81,12 @@ def test_a_workload_whose_ranks_have_the_same_work_scales_weakly(library):
     assert (speed_up["y"], efficiency["y"]) == ([1, 2], [100, 100])
     answer = diagnosis_of(experiment).answer
     assert (answer.question, study_of(experiment).kind) == ("weak scale", "weak")
+
+
+def test_charts_name_the_deciding_time_before_the_first_trial_and_the_parts_that_the_program_times(library):
+    charts = {chart.element: chart for s in Results(factories.experiment()).sections() for chart in s.charts}
+    assert charts["speedup"].subtitle.startswith("loop time, against ")
+    assert ("water.pair_s", "Pair time") in charts["where-time-goes"].parts
 
 
 def test_it_judges_a_command_by_its_first_directed_figure():

@@ -126,6 +126,9 @@ def test_a_visible_finding_speaks_of_the_step_beyond_the_recommended_size(submit
 
     context = diagnosis_context(made, results, {})
 
+    parts = [find.href for find in context["causes"] if not find.term]
+    assert parts
+    assert ("#change-by-part" in parts) == speaks  # the larger sizes explain themselves by the chart
     visible = [find.term for find in context["causes"]]
     assert len(visible) <= MOST_FINDINGS
     assert ("finding.oversubscribed" in visible) == speaks

@@ -271,6 +271,13 @@ def test_study_of_equal_work_on_each_rank_is_weak_in_form_and_setup(page):
     assert "same work on each rank" not in page.get(reverse("workload", args=["water"])).content.decode()
 
 
+def test_a_difference_without_a_unit_that_is_refused_names_its_meaning():
+    form = Form({"workload": "water", "goal": {"matters": 25}}, {"goal.matters": ["must be from 0.1 % to 50 %"]})
+    error, reading = form.goal["matters"].remarks
+    assert error == "must be from 0.1 % to 50 %"
+    assert "Enter 25 %" in reading
+
+
 def test_it_forgets_what_decided_in_another_workload(page):
     def chosen(**changes) -> bool:
         response = page.post(reverse("new-fields"), dict(posted(**changes).lists()))

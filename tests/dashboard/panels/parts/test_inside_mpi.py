@@ -85,5 +85,14 @@ def test_it_colours_what_asks_for_attention(page, library):
     assert re.findall(r"tone (ok|warn|bad)", row) == ["ok", "ok", "bad"]
 
 
+def test_efficiencies_of_a_benchmark_of_messages_have_no_colours(page, library):
+    ring = {**SIZES, "workload": "ring", "parameters": {}, "sweep": {"hosts": [2, 4]}}
+    experiment = measured(library, ring, profiled)
+    html = page.get(reverse("experiment-parts", args=[experiment.slug])).content.decode()
+    assert "Parallel efficiency" in html
+    assert not re.findall(r"tone (ok|warn|bad)", html)
+    assert "Red: below" not in html
+
+
 def test_it_stays_away_where_nothing_was_counted(page, library):
     assert "Inside MPI" not in words_of(page, measured(library, LADDER, solve))
