@@ -208,3 +208,13 @@ def test_wrong_values_are_reported_together_with_wrong_fields() -> None:
     # A refused group could hold what makes the repeated values right.
     assert errors_of(zip="x", sweep={"hosts": [1, 1]}).keys() == {"zip"}
     assert errors_of(workload=5, sweep={"hosts": [0]}).keys() == {"workload"}
+
+
+@pytest.mark.parametrize("written_capture", ["false", "'off'", "{enabled: false}"])
+def test_capture_is_switched_off_by_every_spelling_that_is_advised(written_capture: str) -> None:
+    text = "name: A\nworkload: water\nsweep: {hosts: [1]}\ncapture: "
+    assert not parse_yaml(text + written_capture).capture.enabled
+    with pytest.raises(InvalidSpec, match="write false or 'off'"):
+        parse_yaml(f"{text}off")
+    with pytest.raises(InvalidSpec, match="capture: must be a mapping of fields, not 'never'"):
+        parse_yaml(f"{text}never")
