@@ -74,7 +74,7 @@ def _varying(factors: Sequence[Factor], figures: Sequence[Figure]) -> list[Facto
 def _values(
     figures: Sequence[Figure], factors: Sequence[Factor], sliced: Sequence[Factor], by_factor: Mapping[str, Factor]
 ) -> str:
-    """Return the values, each with its place: also a single one of an answer for several slices."""
+    """Return the values with their places; in an answer of slices, each has one."""
     here = _varying(factors, figures)
     varying = [f for f in factors if f in here or f in sliced]
     texts = [_at(figure, varying, by_factor) for figure in figures[:_MOST_PLACES]]

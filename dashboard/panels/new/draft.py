@@ -69,7 +69,7 @@ def with_lines(text: str, errors: Sequence[FieldError]) -> list[FieldError]:
 
 
 def _in_words_of_the_form(draft: dict[str, Any]) -> dict[str, Any]:
-    """Return a valid draft with texts for transports and bare numbers, and a choice of control runs."""
+    """Return a valid draft with texts for transports, links and control runs."""
     if isinstance(link := draft.get("link"), Mapping):
         draft = {**draft, "link": {name: str(v) if _is_bare_number(v) else v for name, v in link.items()}}
     if isinstance(control := draft.get("control"), bool):

@@ -217,8 +217,8 @@ class ProgramForm:
             return _PLAIN[rows].label if rows in _PLAIN else path
         label = next((cell.label for cell in _COLUMNS[rows] if cell.path == column), "")
         numbers = list(rows_of(self.texts, rows))
-        place = numbers.index(int(number)) + 1 if number.isdecimal() and int(number) in numbers else number
-        return ", ".join(filter(None, [f"{_NOUNS[rows]} {place}".strip().capitalize(), label]))
+        position = numbers.index(int(number)) + 1 if number.isdecimal() and int(number) in numbers else number
+        return ", ".join(filter(None, [f"{_NOUNS[rows]} {position}".strip().capitalize(), label]))
 
     @property
     def other_errors(self) -> Texts:
