@@ -7,11 +7,13 @@
   const charts = document.querySelectorAll("section[id^='c-']");
   const folds = sections.flatMap(section => [...section.querySelectorAll("details:has(tbody)")]);
 
+  const nameOf = row => `${row.querySelector("th").textContent} ${row.dataset.metric ?? ""}`;
+
   function show() {
     const asked = words.value.toLowerCase().split(/\s+/).filter(Boolean), isAsked = asked.length > 0 || only.checked;
     const isNamed = name => asked.every(word => ` ${name.toLowerCase().replace(/[\s_.,(–-]+/g, " ")}`.includes(` ${word}`));
     for (const row of rows) {
-      row.hidden = !isNamed(`${row.querySelector("th").textContent} ${row.dataset.metric ?? ""}`) || (only.checked && "same" in row.dataset);
+      row.hidden = !isNamed(nameOf(row)) || (only.checked && "same" in row.dataset);
     }
     const shown = rows.filter(row => !row.hidden);
     for (const fold of folds) {
@@ -22,7 +24,8 @@
     for (const chart of charts) {
       chart.hidden = !isNamed(chart.querySelector("h3").textContent) || (only.checked && !shown.length);
     }
-    const none = shown.length ? "" : only.checked ? ": no difference has this name" : ": no setting, fact or metric at this point has this name";
+    const same = rows.filter(row => isNamed(nameOf(row))).length, isNone = asked.length && !same;
+    const none = shown.length ? "" : isNone ? ": no setting, fact or metric at this point has this name" : `: no clear difference; ${same} without “Differences only”`;
     form.querySelector("output").textContent = isAsked ? `${shown.length} of ${rows.length} rows${none}` : "";
   }
 

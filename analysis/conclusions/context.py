@@ -167,6 +167,8 @@ class ExperimentQuestion:
     """Nothing reads the causes of the answer."""
     changed_programs: Sequence[Sequence[ProgramFile]] = ()
     """Programs of which the trials ran different files."""
+    is_interleaved: bool = False
+    """The design alternates its configurations: another order is no advice."""
     is_without_drift: bool = False
     """A drift over the order of the trials was removed from the values of the deciding metric."""
 

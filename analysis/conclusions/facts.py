@@ -94,7 +94,9 @@ def _of_trials(question: ExperimentQuestion, answer: Answer, drift: Drift | None
         yield _of_drift(question, drift)
     elif drift is not None and answer.drift is not None:
         most = expm1(max(abs(end) for end in drift.interval(LEVEL)))
-        yield _note("drift", *words.drift_not_excluded(question.deciding.label, most))
+        yield _note(
+            "drift", *words.drift_not_excluded(question.deciding.label, most, is_interleaved=question.is_interleaved)
+        )
     measured = question.measured()
     counted, slowed = sum(len(question.values(point)) for point in measured), sum(point.disturbed for point in measured)
     outliers = sum(int(figure.value or 0) for figure in answer.figures if figure.name == OUTLIERS)
@@ -120,7 +122,9 @@ def _of_drift(question: ExperimentQuestion, drift: Drift) -> Fact:
         Observation("Change per trial", drift.slope, "share", metric, interval=interval),
         Observation("Change over the experiment", whole - 1, "share", metric),
     )
-    statement, next_step = words.drift_fact(question.deciding.label, drift, whole)
+    statement, next_step = words.drift_fact(
+        question.deciding.label, drift, whole, is_interleaved=question.is_interleaved
+    )
     return Fact("drift", "run", statement, "", None, "strong", "time", next_step, evidence=evidence)
 
 

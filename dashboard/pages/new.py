@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from django.conf import settings
@@ -24,7 +25,7 @@ from dashboard.panels.new.draft import (
 )
 from dashboard.panels.new.form import Form
 from dashboard.panels.new.network_draft import network_draft
-from dashboard.panels.new.preview import Preview, make_preview
+from dashboard.panels.new.preview import Preview, make_preview, notes_of_link
 from dashboard.panels.new.proposal import is_first_study, starting_draft, with_own_sweep, with_proposed_name
 from dashboard.requests.idempotency import idempotent_redirect
 from dashboard.requests.lookup import query_value
@@ -294,6 +295,7 @@ def form_context(
             plan = design.expand(spec) if editing is None else editing.plan_of(spec)
             past = visible_trials(user, by_keys=True)
             made = make_preview(spec, plan, chosen, cluster_for(spec, plan), user, past)
+            made = replace(made, notes=[*notes_of_link(draft), *made.notes])
             if editing is not None:
                 change = preview_of(editing, spec, plan)
                 stale = stale_points(editing, spec, change)

@@ -17,6 +17,7 @@ from dashboard.panels.program.cautions import cautions_in
 from dashboard.panels.program.definition import MOST_BYTES, at_rows, definition_of, rows_of, texts_of
 from dashboard.panels.program.form import ProgramForm
 from dashboard.panels.program.output import read_form
+from experiments import workloads
 from experiments.access import may_register_programs, may_replace_program, visible_trials
 from experiments.errors import FieldError, InvalidSpec, ProgramInUse
 from experiments.models import Program
@@ -54,6 +55,10 @@ def register(request: HttpRequest, name: str = "") -> HttpResponse:
     except InvalidSpec as error:
         return _form(request, latest, texts, at_rows(error, texts))
     messages.success(request, f"{program.title} is registered, version {program.version}.", extra_tags="ok")
+    if workloads.is_absent(executable := program.definition["program"][0]):
+        messages.warning(
+            request, f"{executable} was not found on this machine: trials here would fail.", extra_tags="warn"
+        )
     if "start" in request.POST or request.POST.get("anyway") == "start":
         return redirect(f"{reverse('new')}?workload={program.slug}")
     return redirect("workload", program.slug)

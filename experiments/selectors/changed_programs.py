@@ -24,7 +24,7 @@ Ran = tuple[int, int | None, datetime | None]
 
 
 def changed_programs(trials: Iterable[Ran]) -> tuple[tuple[ProgramFile, ...], ...]:
-    """Return the files of each program that changed, in the order of their first trials.
+    """Return the files of each changed program, in the order of their trials.
 
     A program is what one configuration runs, under whatever path, and what others run under the same path. No query if all trials have
     one environment.
@@ -60,7 +60,7 @@ def changed_programs(trials: Iterable[Ran]) -> tuple[tuple[ProgramFile, ...], ..
 
 
 def _file(program: Any, part: str) -> tuple[str, str | None]:
-    """Return path and hash of a part of a recorded program; imported facts may lack it."""
+    """Return path and hash of a recorded file; imported facts may lack it."""
     facts = program if part == "program" or not isinstance(program, dict) else program.get(part)
     return (str(facts.get("path")), facts.get("sha256")) if isinstance(facts, dict) else ("", None)
 
@@ -73,7 +73,7 @@ def _written(moment: datetime | None) -> str:
 
 
 def replaced_file(experiment: Experiment) -> tuple[str, datetime | None] | None:
-    """Return the file of the last trial that has another content now, and that trial's start.
+    """Return the file that changed since the last trial, and that trial's start.
 
     Only on clusters of this machine, for files that this process can read.
     """

@@ -83,6 +83,7 @@ def question_of(experiment: Experiment, study: Study) -> ExperimentQuestion:
         share=share,
         equal=equal,
         changed_programs=study.changed_programs,
+        is_interleaved=experiment.specification.get("order", "interleaved") == "interleaved",
     )
     return replace(result, points=_without_disturbed(result)) if kind_of(result) == "network" else result
 

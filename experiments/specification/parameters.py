@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 
 from analysis.numbers import binary, grouped
@@ -177,6 +177,14 @@ class Capture(Part):
     keep: bool = True
     """Keep the compressed capture file after analysis."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _read_switch(cls, value: Any) -> Any:
+        """Return fields from true and false, and from on and off with quotes."""
+        words = {"on": True, "off": False}
+        switch = words.get(value, value) if isinstance(value, str) else value
+        return {"enabled": switch} if isinstance(switch, bool) else switch
+
 
 RANKS: Final = "ranks"
 """Name in filters for hosts times ranks per host."""
@@ -324,6 +332,7 @@ _SENTENCES: Final = {
     "bool_type": "must be true or false",
     "bool_parsing": "must be true or false",
     "dict_type": "must be a mapping of names to values",
+    "model_type": "must be a mapping of fields",
 }
 
 

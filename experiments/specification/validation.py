@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from itertools import islice
 from typing import Any, Final
 
@@ -215,7 +216,8 @@ def _check_value(
 ) -> Iterator[FieldError]:
     if name not in known_names:
         title = workloads.get(spec.workload).title
-        yield FieldError(path, f"unknown parameter {name!r} of {title}; known: {', '.join(sorted(known_names))}")
+        names = ", ".join(get_close_matches(name[:64], known_names, 1)) or ", ".join(sorted(known_names))
+        yield FieldError(path, f"unknown parameter {name!r} of {title}; known: {names}")
         return
     for value in values:
         try:

@@ -99,7 +99,7 @@ class Extractor(BaseModel):
         if sum(source is not None for source in (self.regex, self.json_pointer, self.csv_column)) != 1:
             raise ValueError(f"{self.name}: give one of regex, json_pointer and csv_column")
         if self.regex is not None and compiled(self.regex).groups < 1:
-            raise ValueError(f"the regular expression '{self.regex}' needs a group ( ) around the number")
+            raise ValueError(f"'{self.regex}' is a regular expression that needs a group ( ) around the number")
         if not math.isfinite(self.factor) or self.factor == 0:
             raise ValueError("the factor must be a number other than 0")
         return self

@@ -37,7 +37,7 @@ def compiled(pattern: str) -> Any:
         reason = reason.removesuffix(f": {pattern}")
         if _NEEDS_MEMORY.search(pattern) and reason.startswith("invalid"):
             reason = "look-around (?=, ?!, ?<=, ?<!) and back-references are not allowed: their search may never end"
-        raise ValueError(f"the regular expression '{pattern}' cannot be read: {reason}") from None
+        raise ValueError(f"'{pattern}' is a regular expression that cannot be read: {reason}") from None
 
 
 def search(pattern: str, text: Text) -> Iterator[tuple[Line, Any]]:

@@ -99,7 +99,8 @@ class Placeholder(BaseModel):
         except (TypeError, ValueError, OverflowError):
             number = float("nan")
         if not abs(number) < 1e18:
-            raise ValueError(f"must be a number, not {value!r}")
+            kind = "whole number" if self.type == "integer" else "number"
+            raise ValueError(f"must be a {kind}, not {value!r}")
         if self.type == "integer" and not number.is_integer():
             raise ValueError(f"must be a whole number, not {value!r}")
         return int(number) if self.type == "integer" else number

@@ -140,20 +140,23 @@ def per_trial(drift: Drift) -> str:
     return f"{middle}{NARROW}% per trial ({low} to {high}{NARROW}%)"
 
 
-def drift_not_excluded(label: str, most: float) -> tuple[str, str]:
+_INTERLEAVE: Final = ", or clone the experiment with interleaved order"
+
+
+def drift_not_excluded(label: str, most: float, *, is_interleaved: bool = False) -> tuple[str, str]:
     """Return the drift that the trials do not exclude and the suggested next step."""
     return (
         f"{label} may drift by up to {percent(most)} per trial, which would change the answer.",
-        "Add rounds of all configurations, or clone the experiment with interleaved order.",
+        f"Add rounds of all configurations{'' if is_interleaved else _INTERLEAVE}.",
     )
 
 
-def drift_fact(label: str, drift: Drift, whole: float) -> tuple[str, str]:
+def drift_fact(label: str, drift: Drift, whole: float, *, is_interleaved: bool = False) -> tuple[str, str]:
     """Return the size of a drift over the experiment and the suggested next step."""
     what = "the answer is without it" if drift.is_balanced else "it cannot be separated from the varied parameters"
     step = look = "look for changes on the machines over time: temperature, caches, files, other programs."
     if not drift.is_balanced:
-        step = f"add rounds of all configurations, or clone the experiment with interleaved order; {look}"
+        step = f"add rounds of all configurations{'' if is_interleaved else _INTERLEAVE}; {look}"
     trials = plural(drift.trials, "trial")
     return f"{label} drifts by {per_trial(drift)}, {change(whole)} over {trials}: {what}.", first_up(step)
 

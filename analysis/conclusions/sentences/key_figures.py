@@ -41,9 +41,11 @@ def key_figures(answer: Answer, factors: Sequence[Factor]) -> tuple[tuple[str, s
     for figure in answer.figures:
         if figure.name not in _IN_WORDS_ALREADY:
             by_name.setdefault(figure.name, []).append(figure)
+    places = [f for f in factors if all(f.name in figure.where for figures in by_name.values() for figure in figures)]
+    sliced = _varying(places, [figure for figures in by_name.values() for figure in figures])
     by_factor = {factor.name: factor for factor in factors}
     rows = [
-        (_label(name, answer) + _base(answer, figures[0], factors), _values(figures, factors, by_factor))
+        (_label(name, answer) + _base(answer, figures[0], factors), _values(figures, factors, sliced, by_factor))
         for name, figures in by_name.items()
     ]
     return tuple(rows[:_MOST_NAMES])
@@ -66,8 +68,16 @@ def _base(answer: Answer, figure: Figure, factors: Sequence[Factor]) -> str:
     return ", without drift" if answer.is_without_drift and is_amount else ""
 
 
-def _values(figures: Sequence[Figure], factors: Sequence[Factor], by_factor: Mapping[str, Factor]) -> str:
-    varying = [f for f in factors if len({repr(figure.where.get(f.name)) for figure in figures}) > 1]
+def _varying(factors: Sequence[Factor], figures: Sequence[Figure]) -> list[Factor]:
+    return [f for f in factors if len({repr(figure.where.get(f.name)) for figure in figures}) > 1]
+
+
+def _values(
+    figures: Sequence[Figure], factors: Sequence[Factor], sliced: Sequence[Factor], by_factor: Mapping[str, Factor]
+) -> str:
+    """Return the values with their places; in an answer of slices, each has one."""
+    here = _varying(factors, figures)
+    varying = [f for f in factors if f in here or f in sliced]
     texts = [_at(figure, varying, by_factor) for figure in figures[:_MOST_PLACES]]
     remaining = len(figures) - len(texts)
     return "; ".join([*texts, *([f"{remaining} more in the table"] if remaining else [])])

@@ -83,7 +83,9 @@ def _chart(
         for trace in figure["data"]:
             trace["mode"] = "markers"
     more, log_first = max(0, len(lines) - MOST_SERIES), _decades(compared, metric)
-    return Chart(f"overlay-{metric}", label, figure, left_out=more, subtitle=subtitle, log_first=log_first)
+    return Chart(
+        f"overlay-{metric}", label, figure, left_out=more, subtitle=subtitle, log_first=log_first, metric=metric
+    )
 
 
 def _keys(compared: Compared, points: Iterable[Point]) -> list[str]:

@@ -69,7 +69,9 @@ def with_lines(text: str, errors: Sequence[FieldError]) -> list[FieldError]:
 
 
 def _in_words_of_the_form(draft: dict[str, Any]) -> dict[str, Any]:
-    """Return a valid draft with texts for transports and a choice of control runs."""
+    """Return a valid draft with texts for transports, links and control runs."""
+    if isinstance(link := draft.get("link"), Mapping):
+        draft = {**draft, "link": {name: str(v) if _is_bare_number(v) else v for name, v in link.items()}}
     if isinstance(control := draft.get("control"), bool):
         draft = {**draft, "control": EACH if control else 0}
     if isinstance(draft.get("transport"), Mapping):
@@ -77,6 +79,11 @@ def _in_words_of_the_form(draft: dict[str, Any]) -> dict[str, Any]:
     if "transport" in (sweep := draft.get("sweep") or {}):
         draft = {**draft, "sweep": {**sweep, "transport": as_swept(sweep["transport"])}}
     return draft
+
+
+def _is_bare_number(value: Any) -> bool:
+    """Return whether YAML has a number, without a unit: the form warns of its meaning."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def draft_from_post(post: QueryDict) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from dashboard.labels import command_lines, parameter_label, value_words
 from experiments import workloads
 from experiments.access import projects_for
 from experiments.common.quantities import FRACTION, Dimension
+from experiments.common.stored_mappings import mapping_at
 from experiments.models import Cluster, ClusterTest, Trial
 from experiments.selectors.question import planned_question
 from experiments.selectors.trial_times import Estimate
@@ -236,6 +237,13 @@ def _without_unit(spec: ExperimentSpec) -> list[str]:
     swept = {name: spec.swept(name) for name in UNIT_EXAMPLES if name in spec.sweep}
     bare = {name: next(filter(is_bare, values), None) for name, values in swept.items()}
     return [unit_note(name, str(value)) for name, value in bare.items() if value is not None]
+
+
+def notes_of_link(draft: Mapping[str, Any]) -> list[str]:
+    """Return a note for each constant rate or time of the link that is a bare text."""
+    values = {f"link.{name}": value for name, value in mapping_at(draft, "link").items()}
+    bare = {name: values[name] for name in UNIT_EXAMPLES if isinstance(values.get(name), str) and is_bare(values[name])}
+    return [unit_note(name, value) for name, value in bare.items()]
 
 
 def is_bare(value: Any) -> bool:

@@ -206,8 +206,19 @@ class ProgramForm:
 
     @property
     def error_links(self) -> list[tuple[str, str]]:
-        """Return (path, id of its message) of every field with errors."""
-        return [(path, f"err-{path.replace('.', '-')}") for path in self.errors if path]
+        """Return (label, id of its message) of every field with errors."""
+        return [(self._label(path), f"err-{path.replace('.', '-')}") for path in self.errors if path]
+
+    def _label(self, path: str) -> str:
+        """Return the label of a field, of a row with its number: "Parameter 3, Name"."""
+        rows, _, rest = path.partition(".")
+        number, _, column = rest.partition(".")
+        if rows not in _NOUNS:
+            return _PLAIN[rows].label if rows in _PLAIN else path
+        label = next((cell.label for cell in _COLUMNS[rows] if cell.path == column), "")
+        numbers = list(rows_of(self.texts, rows))
+        position = numbers.index(int(number)) + 1 if number.isdecimal() and int(number) in numbers else number
+        return ", ".join(filter(None, [f"{_NOUNS[rows]} {position}".strip().capitalize(), label]))
 
     @property
     def other_errors(self) -> Texts:

@@ -20,6 +20,7 @@ from analysis.conclusions import (
     render,
 )
 from analysis.conclusions.answer import Figure
+from analysis.conclusions.context import Factor
 from analysis.conclusions.facts import MOST_CAUSES
 from analysis.conclusions.rules.report import Verdict, find
 from analysis.scaling import Point, Study
@@ -164,3 +165,14 @@ def test_a_sentence_names_what_varies_and_never_a_constant_number_of_hosts() -> 
     assert statements
     assert not any("3 hosts" in statement for statement in statements)
     assert any(" at " in statement and " ms" in statement for statement in statements)
+
+
+def test_a_key_figure_of_one_slice_names_its_place() -> None:
+    sizes = [Factor("message_bytes", "message", "message", "B"), Factor("hosts", "hosts", "scale", "", "hosts")]
+    where = [{"message_bytes": 1024}, {"message_bytes": 65536}]
+    best = [Figure("best size", 2.0, "hosts", where=at) for at in where]
+    figures = (*best, Figure("as good", 4.0, "hosts", where=where[1]))
+    rows = key_figures(Answer("scale", "", "firm", figures), sizes)
+    assert [value for _, value in rows] == ["1 KiB: 2 hosts; 64 KiB: 2 hosts", "64 KiB: 4 hosts"]
+    alone = Answer("scale", "", "firm", (Figure("as good", 4.0, "hosts"),))
+    assert key_figures(alone, sizes)[0][1] == "4 hosts"

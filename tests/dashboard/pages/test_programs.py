@@ -148,6 +148,20 @@ def test_parameter_with_choices_is_a_select_in_the_form_of_an_experiment(maintai
     ]
 
 
+def test_a_program_that_is_not_here_is_registered_with_a_warning(maintainer):
+    for path, count in (("/opt/solver", 1), ("/bin/sh", 0)):
+        texts = {**FORM, "name": path.rpartition("/")[2], "program": f"{path} control '--steps={{steps}}'"}
+        page = maintainer.post(reverse("program-new"), texts, follow=True)
+        assert text_of(page).count(f"{path} was not found on this machine") == count
+
+
+def test_errors_are_summarised_by_the_labels_of_their_fields(maintainer):
+    wrong = {"program": "/opt/solver 'open", "placeholders.7.name": "1st", "extract.0.regex": "("}
+    links = maintainer.post(reverse("program-new"), {**FORM, **wrong}).context["form"].error_links
+    assert {"Command of each rank", "Parameter 2, Name", "Figure 1, Pattern"} >= {label for label, _ in links}
+    assert ("Parameter 2, Name", "err-placeholders-7-name") in links
+
+
 def test_form_leads_on_to_a_new_experiment(maintainer):
     response = maintainer.post(reverse("program-new"), {**FORM, "start": "on"})
     assert response.url == reverse("new") + "?workload=solver"

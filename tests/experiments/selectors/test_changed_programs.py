@@ -52,7 +52,7 @@ def test_an_answer_from_two_executables_is_tentative_and_states_counts_and_dates
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    ("environments", "found"),
+    ("environments", "paths"),
     [
         ([facts("a"), facts("b"), facts("b"), facts("a")], ["/opt/halo"]),
         ([facts("a", "/opt/a"), facts("b", "/opt/b"), facts("b", "/opt/b"), facts("a", "/opt/a")], []),
@@ -66,9 +66,9 @@ def test_an_answer_from_two_executables_is_tentative_and_states_counts_and_dates
     ],
 )
 def test_a_program_is_what_a_configuration_runs_under_any_path(
-    environments: list[dict[str, Any]], found: list[str]
+    environments: list[dict[str, Any]], paths: list[str]
 ) -> None:
-    assert [files[-1].path for files in study_of(ended(*environments)).changed_programs] == found
+    assert [files[-1].path for files in study_of(ended(*environments)).changed_programs] == paths
 
 
 def test_one_environment_reads_no_facts() -> None:
@@ -86,9 +86,9 @@ def test_a_file_that_was_replaced_after_the_last_trial_is_named_before_more_are_
     assert replaced_file(experiment) is None
     assert str(program) not in client.get(experiment.get_absolute_url()).text
     program.write_bytes(b"rebuilt")
-    found = replaced_file(experiment)
-    assert found is not None
-    assert found[0] == str(program)
+    changed = replaced_file(experiment)
+    assert changed is not None
+    assert changed[0] == str(program)
     assert str(program) in client.get(experiment.get_absolute_url()).text
     program.unlink()
     assert replaced_file(experiment) is None

@@ -27,6 +27,7 @@ def weak(**changes: Any) -> dict[str, Any]:
         ({"colour": "red"}, "colour", "not a known field"),
         ({"workload": "fire"}, "workload", "unknown workload 'fire'; known: water"),
         ({"parameters": {"atoms": 3}}, "parameters.atoms", "unknown parameter 'atoms'"),
+        ({"parameters": {"stps": 3}}, "parameters.stps", "'water'; known: steps"),
         ({"parameters": {"molecules": "many"}}, "parameters.molecules", "whole number"),
         ({"parameters": {"molecules": 64.5}}, "parameters.molecules", "whole number"),
         ({"parameters": {"molecules": 262_139}}, "parameters.molecules", "try 262132 or 262143"),
@@ -208,3 +209,13 @@ def test_wrong_values_are_reported_together_with_wrong_fields() -> None:
     # A refused group could hold what makes the repeated values right.
     assert errors_of(zip="x", sweep={"hosts": [1, 1]}).keys() == {"zip"}
     assert errors_of(workload=5, sweep={"hosts": [0]}).keys() == {"workload"}
+
+
+@pytest.mark.parametrize("written_capture", ["false", "'off'", "{enabled: false}"])
+def test_capture_is_switched_off_by_every_spelling_that_is_advised(written_capture: str) -> None:
+    text = "name: A\nworkload: water\nsweep: {hosts: [1]}\ncapture: "
+    assert not parse_yaml(text + written_capture).capture.enabled
+    with pytest.raises(InvalidSpec, match="write false or 'off'"):
+        parse_yaml(f"{text}off")
+    with pytest.raises(InvalidSpec, match="capture: must be a mapping of fields, not 'never'"):
+        parse_yaml(f"{text}never")

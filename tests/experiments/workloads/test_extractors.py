@@ -410,7 +410,7 @@ def test_sizes_take_units_and_limits_are_written_in_full() -> None:
 
 
 def test_pattern_errors_show_the_pattern_as_typed() -> None:
-    with pytest.raises(ValueError, match=re.escape(r"the regular expression '\S+' needs a group")):
+    with pytest.raises(ValueError, match=re.escape(r"'\S+' is a regular expression that needs a group")):
         Extractor(name="rate", unit="B/s", direction="higher", regex=r"\S+")
 
 

@@ -146,6 +146,8 @@ def test_a_drift_is_a_fact_with_its_size_over_the_experiment(order: Order) -> No
     per_trial, whole = (e.value for e in fact.evidence)
     assert per_trial == pytest.approx(SLOPE, rel=0.2)
     assert whole == pytest.approx(np.expm1(14 * SLOPE), rel=0.2)
+    advised = facts(replace(question, is_interleaved=True), answer(question), report)
+    assert "interleaved" not in next(f for f in advised if f.rule == "drift").next_step
 
 
 @pytest.mark.parametrize(

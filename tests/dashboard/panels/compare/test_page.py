@@ -198,6 +198,7 @@ def test_it_answers_with_what_a_workload_is_decided_by(library, page):
     context = opened(page, f"e:{experiment.slug}", "e:pinning-2007-wan").context
     assert context["compared"].deciding == "pingpong.transfer_time_s"
     assert [chart.element for chart in context["charts"]] == ["overlay-pingpong.transfer_time_s", "change"]
+    assert context["charts"][0].metric == "pingpong.transfer_time_s"  # a figure may share its name with another term
 
 
 def test_it_folds_away_what_one_side_alone_measured(library, page):

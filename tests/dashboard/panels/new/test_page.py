@@ -18,6 +18,7 @@ from experiments.models import Artifact, Cluster, Experiment, Trial
 from experiments.specification import parse, parse_yaml
 from experiments.specification.design import expand
 from experiments.specification.launch_plan import plan_launch
+from experiments.specification.yaml_lines import dump
 from tests.dashboard.laboratory import specification
 from tests.dashboard.panels.new.posts import posted
 from tests.experiments import factories
@@ -380,6 +381,16 @@ def test_it_marks_the_field_of_a_wrong_value_and_stores_nothing(page, changes, f
 
 def preview_of_yaml(page, text):
     return page.post(reverse("new-preview"), {**dict(posted().lists()), "source": "yaml", "yaml": text})
+
+
+def test_numbers_of_the_link_without_a_unit_are_questioned_in_yaml_too(page):
+    draft = draft_from_post(posted()) | {"link": {"delay": 4, "bandwidth": 20, "mtu": 9000}}
+    with_units = preview_of_yaml(page, as_yaml(draft)).context
+    assert not [note for note in with_units["preview"].notes if "has no unit" in note]
+    bare = preview_of_yaml(page, dump(draft)).context
+    assert [note.partition(" has no unit")[0] for note in bare["preview"].notes[:2]] == ["Bandwidth: 20", "Delay: 4"]
+    warned = [field.path for field in bare["form"].link_fields if field.warnings]
+    assert warned == ["link.bandwidth", "link.delay"]
 
 
 def test_form_follows_the_edited_yaml(page):
