@@ -25,6 +25,7 @@ from dashboard.requests.explore import panels, parse_question
 from dashboard.requests.lookup import requested_comparison
 from dashboard.states import STRENGTH, chip_of
 from experiments.access import visible_deleted, visible_experiments
+from experiments.common import budget
 from experiments.errors import CannotCompare, CannotExplore, FieldError
 from experiments.metrics import find as describe
 from experiments.metrics import is_metric
@@ -116,7 +117,11 @@ class Source:
         return drawn
 
     def body(self, part: Part) -> Body:
-        """Return the current contents of a part. Raise LookupError with a message."""
+        """Return the current contents of a part. Raise LookupError with a message.
+
+        Counts as processor time: sixty comparisons would take each reader minutes.
+        """
+        budget.check()
         if part.query:
             return _one_chart(self.drawn(part).charts, part.what, "this page")
         experiments = self.experiments(part)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from django.contrib.auth.models import AnonymousUser
 
-from dashboard.reports.markdown import Part, blocks, plain
+from dashboard.reports.markdown import Part, blocks, parts_of, plain
+from dashboard.reports.parts import Source
 from experiments.common import budget
 from experiments.errors import InvalidSpec
 
@@ -82,3 +84,11 @@ def test_blocks_count_as_processor_time(text: str) -> None:
     """The time grows with the square of the open brackets."""
     with budget.seconds(0.3), pytest.raises(budget.Exhausted):
         blocks(text)
+
+
+@pytest.mark.parametrize("line", ["{{ compare of=e:a,e:b x }}", "{{ chart a elapsed }}"])
+def test_parts_of_a_report_count_as_processor_time(line: str) -> None:
+    """Sixty comparisons took each reader minutes, in which nothing was counted."""
+    (part,) = parts_of(line)
+    with budget.seconds(1e-9), pytest.raises(budget.Exhausted):
+        Source(AnonymousUser()).body(part)
