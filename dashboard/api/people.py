@@ -160,8 +160,8 @@ class PersonViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.G
     def me(self, request: Request) -> Response:
         """Return the caller's own account with its roles; of a token in its project."""
         refuse_unknown(request, set())
-        own = account_rows(only_project(request.user)).get(pk=request.user.pk)
-        return Response(self.get_serializer(own).data)
+        account = account_rows(only_project(request.user)).get(pk=request.user.pk)
+        return Response(self.get_serializer(account).data)
 
 
 def _linked(user: Any, link: str, *, status: int = 200) -> Response:

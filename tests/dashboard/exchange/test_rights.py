@@ -77,7 +77,7 @@ def test_import_changes_experiments_of_others_for_maintainers_only(
 
 
 def test_import_takes_no_identity_of_the_trash(person: User) -> None:
-    """Otherwise a member could keep the owner from restoring an experiment, by a bundle of it in another project."""
+    """A bundle in another project would keep the owner from restoring."""
     experiment, archive = bundled(person)
     experiment.cancel()
     deleted = deletion.delete(experiment, by=person)
@@ -110,7 +110,7 @@ def test_clusters_of_imports_keep_the_name_that_their_project_sent(library: Proj
 
 
 def test_bundles_of_thousands_of_names_are_refused_at_once(page: Client, django_assert_max_num_queries: Any) -> None:
-    """Each name is a query: an address of 64 KiB would hold a thread of the site for minutes."""
+    """Each name is a query: a long address would hold a thread for minutes."""
     with django_assert_max_num_queries(20):
         answer = page.get("/bundles/new/?of=" + ",".join(f"t:{number}" for number in range(2000)))
     assert (answer.status_code, "at most 100 names" in answer.text) == (400, True)

@@ -110,7 +110,7 @@ def test_it_counts_the_trials_of_others_that_come_first() -> None:
 
 
 def test_forecast_of_a_long_queue_takes_a_time_that_grows_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """20 000 experiments of one trial took a minute and gigabytes, in the header of every page of all users."""
+    """The header of every page of all users reads it."""
     counted: list[int] = []
     add = queue_forecast._sum
     monkeypatch.setattr(queue_forecast, "_sum", lambda *seconds: counted.append(len(seconds)) or add(*seconds))

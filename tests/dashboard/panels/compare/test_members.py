@@ -62,7 +62,7 @@ def test_it_pairs_experiments_by_what_they_sweep(two, person):
 
 
 def test_it_looks_up_points_without_reading_the_design_for_each(two, person, monkeypatch):
-    """Two designs of 10 000 points took 350 s of processor time, by an address that any user may open."""
+    """The time would grow with the square of the points."""
     read = []
 
     def counted(row, names):
