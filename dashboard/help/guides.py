@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -111,6 +112,11 @@ def search(text: str) -> list[Hit]:
                 ranked.append((missed, _FOLDERS[guide.folder], Hit(guide, section, _around(text_of(section), words))))
     ranked.sort(key=lambda row: row[:2])
     return [*first, *(hit for _, _, hit in ranked)][:MOST_HITS]
+
+
+def similar_words(text: str) -> list[str]:
+    """Return up to three search words that are spelled like a text."""
+    return get_close_matches(_plain_words(text[:MOST_CHARACTERS]), _by_search_words(), cutoff=0.8)
 
 
 @cache

@@ -9,7 +9,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET
 
-from dashboard.help.guides import INDEX, MOST_HITS, guides, search, with_address
+from dashboard.help.guides import INDEX, MOST_HITS, guides, search, similar_words, with_address
 from dashboard.help.site_search import search_site
 from dashboard.help.version import version
 from dashboard.requests.lookup import query_value
@@ -23,10 +23,12 @@ def index(request: HttpRequest) -> HttpResponse:
     """List the guides; of a search, names that the user may read, then sections."""
     words = query_value(request, "q")
     decisions = [guide for name, guide in sorted(guides().items()) if name[:4].isdecimal()]
+    hits = search(words)
     context = {
         "place": "help",
         "words": words,
-        "hits": search(words),
+        "hits": hits,
+        "similar_words": similar_words(words) if words and not hits else (),
         "groups": search_site(request.user, words),
         "most": MOST_HITS,
         "index": guides()[INDEX],

@@ -119,7 +119,8 @@ def with_words(entries: QuerySet[Any], words: str) -> QuerySet[Any]:
         matches |= Q(actor__username__icontains=word) | Q(changes__icontains=word)
         for label, title in _TITLES.items():
             if word.casefold() in title.casefold():
-                matches |= Q(changes__icontains=f'"{label.replace(" ", "_")}"')
+                name = f"is_{label.removesuffix(' status')}" if label.endswith(" status") else label.replace(" ", "_")
+                matches |= Q(changes__has_key=name)
         entries = entries.filter(matches)
     return entries
 

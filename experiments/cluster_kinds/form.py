@@ -60,7 +60,7 @@ class Setting:
 def form_of(kind: ClusterKind) -> list[Setting]:
     """Return the fields of a kind's settings, those of one heading together."""
     settings = [
-        replace(setting, hint=f"{setting.hint} Such as {example}.")
+        replace(setting, hint=f"{setting.hint.rstrip('.')}, such as {example}.")
         if (example := kind.examples.get(setting.path))
         else setting
         for setting in _settings(kind.settings_type)

@@ -27,7 +27,7 @@ class SchedulerSettings(HostSettings):
     """Settings of allotted nodes; without `login` the worker's machine submits."""
 
     time_limit: Word | None = stated(None, "Time limit", "Queue", usual="of the queue")
-    """Limit of one job, as the scheduler writes it."""
+    """Limit of one job."""
     options: tuple[Word, ...] = stated((), "Further options", "Queue")
     """More words for the command that submits."""
     pending_limit_s: float = stated(86400.0, "Longest wait for nodes, s", "Queue", gt=0, allow_inf_nan=False)

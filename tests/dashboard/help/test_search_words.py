@@ -114,6 +114,13 @@ def test_search_words_are_unique_and_lead_once_to_a_section() -> None:
     assert len(sections) == len(set(sections))
 
 
+def test_a_misspelled_word_without_results_leads_to_the_word(page: Client) -> None:
+    answer = page.get("/help/", {"q": "infinband"})
+    assert (answer.context["hits"], answer.context["similar_words"]) == ([], ["infiniband"])
+    assert "?q=infiniband" in answer.content.decode()
+    assert list(page.get("/help/", {"q": "zzyzx"}).context["similar_words"]) == []
+
+
 def test_search_for_ports_finds_those_of_clusters_too() -> None:
     assert "add-a-cluster#ports" in [f"{hit.guide.name}#{hit.section.anchor}" for hit in search("firewall")]
 

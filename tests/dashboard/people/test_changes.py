@@ -161,6 +161,9 @@ def test_changes_are_found_by_what_changed_and_until_a_day(library: Project) -> 
     library.save()
     (row,) = browser.get("/changes/", {"q": "quota"}).context["rows"]
     assert row["fields"] == [("quota of queued trials", "not set", "10")]
+    accounts.make_superuser(factories.person("ada"))
+    row = browser.get("/changes/", {"q": "access superuser ada"}).context["rows"][0]
+    assert ("access to /admin/", "no", "yes") in row["fields"]
     assert browser.get("/changes/", {"q": "quota", "until": "2020-01-01"}).context["rows"] == []
     assert browser.get("/changes/", {"q": "quota", "until": "soon"}).context["rows"]
 
