@@ -73,7 +73,7 @@ def _at(question: ExperimentQuestion, bad: Point) -> str:
 
 
 def more(division: Division, part: ChangePart, bad: Point, *, is_ideal: bool) -> str:
-    """Return a part that grew in a few words: "0.9 s more in MPI", perhaps "than ideal"."""
+    """Return a part that grew in a few words: "0.9 s more than ideal in MPI"."""
     within = "" if division.undivided is None else "from MPI_Init to MPI_Finalize "
     detail = _detail(division, part)
     _, separator, of_links = detail.partition(";")
@@ -138,7 +138,7 @@ def _of_the_whole(question: ExperimentQuestion, division: Division, above: bool)
 
 
 def _name(division: Division, part: ChangePart, bad: Point) -> str:
-    """Return the name of a part; "in MPI" says if waits of others for cores are another part."""
+    """Return the name of a part; "in MPI" says if waits for cores are another part."""
     ranks = set(bad.values.get("mpi_busiest_rank", ()))
     busiest = f"rank {grouped(ranks.pop())}" if len(ranks) == 1 else "the rank"
     waits = [max(d.before_s, d.after_s) for d in division.details if d.name == "core_in_mpi"]

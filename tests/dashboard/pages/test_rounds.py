@@ -199,9 +199,9 @@ def test_another_round_is_proposed_the_budget_of_the_recommended_trials(page: Cl
     Experiment.objects.filter(pk=ended.pk).update(specification=goal)
     answer = diagnosis_of(Experiment.objects.get(pk=ended.pk)).answer
     assert answer.missing is not None
-    wanted = sum(more for _, more in answer.missing.points)
+    recommended = sum(more for _, more in answer.missing.points)
     proposed = {row["name"]: row["value"] for row in page.get(ended.get_absolute_url()).context["further"]}
-    assert int(proposed["trials"]) == max(4, wanted)
+    assert int(proposed["trials"]) == max(4, recommended)
     minutes = int(proposed["time"].removesuffix(" min"))
     assert 60 * minutes >= max(120, answer.missing.seconds or 0)
 
