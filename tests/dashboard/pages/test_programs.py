@@ -12,6 +12,7 @@ from django.urls import reverse
 from lxml import html
 
 from dashboard.panels.new.draft import draft_from_post
+from dashboard.templatetags.rankwire import versions
 from experiments.errors import InvalidSpec
 from experiments.models import Experiment, Hold, Program, TrialResult
 from experiments.models.program import read_definition
@@ -515,3 +516,10 @@ def test_the_banner_of_held_trials_leads_to_the_program_and_to_its_newer_version
     assert links()[-1] == f"{edit}?version=2"
     form = html.fromstring(maintainer.get(f"{edit}?version=2").content)
     assert form.xpath("//input[@name='parameters.version']/@value") == ["2"]
+
+
+def test_comparisons_name_the_program_version_and_the_revision(maintainer, submit):
+    maintainer.post(reverse("program-new"), FORM)
+    of_program = submit(workload="solver", parameters={}, sweep={"hosts": [1]}, repetitions=2)
+    assert versions(of_program) == "program version 1, revision 1"
+    assert versions(submit(name="Water")) == "revision 1"
