@@ -39,7 +39,7 @@ def test_it_arrives_after_the_page_with_the_models_of_the_charts(page, person, e
     panel = page.locator("#c-speedup")
     expect(panel.locator(".legend")).to_contain_text("chosen")
     page.locator("#diagnosis .ev").first.click()
-    assert page.evaluate("location.hash").startswith("#c-")
+    assert page.evaluate("location.hash") == "#change-by-part"
     time = page.locator("#c-where-time-goes")
     time.get_by_role("button", name="Table").click()
     expect(time.locator("caption")).to_contain_text("(s)")
