@@ -85,7 +85,7 @@ class TrialSerializer(Sparse, RowSerializer[Trial]):
     in_design = serializers.BooleanField(
         source="configuration.in_design",
         read_only=True,
-        help_text="Whether the current version of the experiment contains its configuration.",
+        help_text="Whether the current revision of the experiment contains its configuration.",
     )
 
     class Meta:
