@@ -157,7 +157,7 @@ def _least_sure(rows_of: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
 def _rows(report: Mapping[str, Any], total: str) -> tuple[list[Mapping[str, Any]], str]:
     """Return the rows of a total, or why this source has none on this host."""
     if report.get("state") != "ready":
-        return [], report.get("reason") or "it did not answer"
+        return [], report.get("reason") or "not ready before the program ended"
     if reason := report.get("missing", {}).get(total):
         return [], reason
     rows = [row for row in report.get("values", ()) if row["total"] == total]
