@@ -244,6 +244,6 @@ def test_a_program_is_renamed_retired_restored_and_deleted_with_confirmation(
     expect(dialog).to_contain_text("cannot be undone")
     dialog.get_by_role("button", name="Delete program").click()
     page.wait_for_url("**/workloads/")
-    expect(page.locator("main")).not_to_contain_text("Heat equation")
+    expect(page.get_by_role("link", name="Heat equation")).to_have_count(0)
     assert Program.latest("heat") is None
     assert page_errors == []

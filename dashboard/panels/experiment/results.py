@@ -316,9 +316,7 @@ class Results:
         """Return headings and rows of one page of the configurations table."""
         of_energy = filter(self.has, (_ENERGY,))
         metrics = dict.fromkeys((*HEADLINE, *filter(None, (self.deciding,)), *of_energy, *self.figures))
-        columns = [
-            Column.of(metric, self.rows) for metric in metrics if not self.experiment.published or self.has(metric)
-        ]
+        columns = [Column.of(metric, self.rows) for metric in metrics if self.unfinished or self.has(metric)]
         labels = Counter(column.label for column in columns)
         columns = [
             replace(column, label=f"{column.label} on the wire")

@@ -55,10 +55,7 @@ def test_hosts_are_tested_before_they_take_experiments(
     }
     slug = page.url.rstrip("/").rpartition("/")[2]
     assert installation.ask(f"clusters/{slug}/")["state"] == "off"
-    hands.press("Edit settings")
-    hands.press("Accept experiments")
-    hands.press("Save settings")
-    page.wait_for_url(f"**/clusters/{slug}/")
-    assert installation.ask(f"clusters/{slug}/")["state"] == "ready"
+    hands.press("Switch cluster on")
     expect(page.get_by_role("link", name="New experiment")).to_be_visible()
+    assert installation.ask(f"clusters/{slug}/")["state"] == "ready"
     as_the_guide_says("Add a cluster and check it", hands)

@@ -45,7 +45,9 @@ def test_it_draws_a_published_table_of_numbered_tests_over_the_number(library):
     ],
 )
 def test_it_marks_the_best_by_what_the_workload_is_about(library, specification, values, best):
-    rows = Results(measured(library, specification, values)).table()["rows"]
+    results = Results(measured(library, specification, values))
+    assert all(results.has(column.metric) for column in results.table()["columns"])
+    rows = results.table()["rows"]
     assert [row["point"].replace("\u202f", " ") for row in rows if row["best"]] == [best]
 
 
