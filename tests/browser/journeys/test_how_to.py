@@ -181,8 +181,11 @@ ADDRESSES: Final = {
         "/clusters/testbed/edit/",
         "/clusters/testbed/",
         "templates/clusters/cluster.html",
+        "templates/clusters/_switch.html",
         "templates/clusters/_test.html",
+        "/server/",
     ),
+    "add-workers": ("/server/",),
     "bind-ranks": ("/clusters/new/?kind=ssh", "templates/trial/_placement.html"),
     "choose-a-launcher": ("/clusters/new/?kind=slurm", "/clusters/testbed/"),
     "measure-on-infiniband": ("/clusters/new/?kind=ssh",),
@@ -257,6 +260,7 @@ ADDRESSES: Final = {
         "/clusters/testbed/edit/",
         "templates/clusters/cluster.html",
     ),
+    "upgrade": ("/help/",),
     "your-program": (
         "/workloads/",
         "/workloads/new/",
@@ -264,6 +268,7 @@ ADDRESSES: Final = {
         "/experiments/new/",
         "/experiments/SLUG/",
         "templates/experiment/_more_actions.html",
+        "templates/experiment/_running.html",
     ),
 }
 """The pages of Rankwire, or the sources of their parts, on which the controls of a page are."""
