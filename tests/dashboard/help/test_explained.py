@@ -54,9 +54,7 @@ JARGON: Final = re.compile(
 )
 """Words of networks, statistics, Linux and Rankwire that a page must explain at their place."""
 _LABELS: Final = ("th", "dt", "label", "legend", "h1", "h2", "h3", "summary", "button", "option")
-_PLAIN: Final = (
-    "NUMA node: cores|socket: the cores of one processor|mpi=pmi|one rank on each host in turn|^Run [^:]+: "
-)
+_PLAIN: Final = "NUMA node: cores|socket: the cores of one processor|mpi=pmi|one rank on each host in turn|^Run [^:]+: "
 """Labels that say themselves what their word means."""
 _EXPLAINS: Final = "@data-explains or @data-explained-by"
 _WITH_HINT: Final = ("label", "legend", "option")

@@ -194,7 +194,7 @@ def test_it_writes_the_latest_version_back_into_the_form(maintainer):
         ({"extract.0.name": ""}, "extract.0.name", "is missing"),
         ({"extract.0.factor": "many"}, "extract.0.factor", "must be a number"),
         ({"extract.3.name": "time_s", "extract.3.regex": "(x)"}, "extract.3.name", "is given twice"),
-        ({"placeholders.0.default": "many"}, "placeholders.0.default", "must be a number"),
+        ({"placeholders.0.default": "many"}, "placeholders.0.default", "must be a whole number"),
         ({"placeholders.0.allowed": "200.."}, "placeholders.0.default", "at least 200"),
         ({"placeholders.0.name": "Hosts"}, "placeholders.0.name", "cannot be the name of a parameter"),
         ({"placeholders.0.allowed": "9..1"}, "placeholders.0.allowed", "9 is more than 1"),
