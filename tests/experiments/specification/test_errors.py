@@ -27,7 +27,7 @@ def weak(**changes: Any) -> dict[str, Any]:
         ({"colour": "red"}, "colour", "not a known field"),
         ({"workload": "fire"}, "workload", "unknown workload 'fire'; known: water"),
         ({"parameters": {"atoms": 3}}, "parameters.atoms", "unknown parameter 'atoms'"),
-        ({"parameters": {"stps": 3}}, "parameters.stps", "'water'; known: steps"),
+        ({"parameters": {"stps": 3}}, "parameters.stps", "of TIP4P water; known: steps"),
         ({"parameters": {"molecules": "many"}}, "parameters.molecules", "whole number"),
         ({"parameters": {"molecules": 64.5}}, "parameters.molecules", "whole number"),
         ({"parameters": {"molecules": 262_139}}, "parameters.molecules", "try 262132 or 262143"),
