@@ -80,7 +80,7 @@ def is_first_study(draft: Mapping[str, Any]) -> bool:
 
 def with_own_sweep(draft: Mapping[str, Any], proposed: Mapping[str, Any]) -> dict[str, Any]:
     """Return the draft, with the proposed sweep in place of another workload's."""
-    definition = workloads.find(draft["workload"])
+    definition = workloads.find(draft.get("workload", ""))
     firsts = {workload.first_sweep[0] for workload in workloads.registry() if workload.first_sweep}
     sweep = mapping_at(draft, "sweep")
     if definition is None or not sweep or not sweep.keys() <= firsts - definition.parameters_type.model_fields.keys():
