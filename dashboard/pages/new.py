@@ -102,7 +102,9 @@ def preview(request: HttpRequest) -> HttpResponse:
 def fields(request: HttpRequest) -> HttpResponse:
     """Render the form for another workload, with the values that both have."""
     draft = without_foreign_figures(draft_from_post(request.POST))
-    proposed = starting_draft(list(_CLUSTERS.all()), workload=draft.get("workload", ""), cluster=draft.get("cluster", ""))
+    proposed = starting_draft(
+        list(_CLUSTERS.all()), workload=draft.get("workload", ""), cluster=draft.get("cluster", "")
+    )
     if is_first_study(draft):  # its link and repetitions are chosen for its own program
         goal = {"goal": draft["goal"]} if "goal" in draft else {}
         draft = {**proposed, **goal}
