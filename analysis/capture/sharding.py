@@ -7,6 +7,7 @@ writing nor joining shares needs the memory of a recording.
 
 from __future__ import annotations
 
+import mmap
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -57,19 +58,19 @@ def write_share(recordings: Sequence[Recording], number: int, directory: Path) -
     observed = _Observed(number, owners, sample=(1 << every.bit_length()) - 1)
     for table in tables_of(recording.path):
         observed.add(table)
-    data = np.asarray(np.memmap(recording.path, np.uint8, "r"))
-    offset = _block_offsets(data)
+    mapped = _Mapped(recording.path)
+    offset, length = _blocks(mapped)
     if len(offset) != observed.packets:
         raise UnreadableCapture(f"{recording.host}: the recording was not written by dumpcap")
     rows, time_ns = _joined(observed.rows), _joined(observed.times)
     order = np.argsort(time_ns, kind="stable")
-    time_ns, offset = time_ns[order], offset[rows[order]]
+    time_ns, offset, length = time_ns[order], offset[rows[order]], length[rows[order]]
     time_ns.tofile(directory / "time_ns")
-    (directory / "interface").write_bytes(_interface(data))
+    (directory / "interface").write_bytes(_interface(mapped.data))
     with (directory / "blocks").open("wb") as blocks, (directory / "length").open("wb") as lengths:
-        for copied, length in _copies(data, offset, time_ns, number):
+        for copied, copied_length in _copies(mapped, offset, length, time_ns, number):
             blocks.write(copied.data)
-            lengths.write(length.data)
+            lengths.write(copied_length.data)
     keys, key_time_ns, key_owner = observed.sightings()
     keys.tofile(directory / "keys")
     key_time_ns.tofile(directory / "key_time_ns")
@@ -146,17 +147,34 @@ def _joined(parts: list[Int64]) -> Int64:
     return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
 
-def _block_offsets(data: Bytes) -> Int64:
+class _Mapped:
+    """A file in the address space, of which ``forget`` leaves nothing in memory."""
+
+    def __init__(self, path: Path) -> None:
+        with path.open("rb") as file:
+            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self.data: Bytes = np.frombuffer(self._map, np.uint8)
+
+    def forget(self) -> None:
+        self._map.madvise(mmap.MADV_DONTNEED)
+
+
+def _blocks(mapped: _Mapped) -> tuple[Int64, Int64]:
+    """Return the offsets and lengths of all packet blocks."""
     offsets: list[Int64] = []
+    lengths: list[Int64] = []
     position = 0
     while True:
-        window = data[position : position + WINDOW_BYTES]
+        window = mapped.data[position : position + WINDOW_BYTES]
         offset, end = np.empty(len(window) // kernel.SHORTEST + 1, np.int64), np.zeros(1, np.int64)
         count = kernel.packet_blocks(window, offset, end)
         if not end[0]:
-            return _joined(offsets)
-        offsets.append(offset[:count] + position)
+            return _joined(offsets), _joined(lengths)
+        offset = offset[:count]
+        lengths.append(_words(window)[offset // 4 + 1].astype(np.int64))
+        offsets.append(offset + position)
         position += int(end[0])
+        mapped.forget()
 
 
 def _interface(data: Bytes) -> bytes:
@@ -172,29 +190,27 @@ def _interface(data: Bytes) -> bytes:
     )
 
 
-def _copies(data: Bytes, offset: Int64, time_ns: Int64, number: int) -> Iterator[tuple[Bytes, Int64]]:
+def _copies(
+    mapped: _Mapped, offset: Int64, length: Int64, time_ns: Int64, number: int
+) -> Iterator[tuple[Bytes, Int64]]:
     """Yield blocks in the requested order with their lengths, some bytes at a time."""
-    window = np.cumsum(_lengths(_words(data)[offset // 4 + 5])) // WINDOW_BYTES
+    window = np.cumsum(length) // WINDOW_BYTES
     borders = [0, *(np.flatnonzero(np.diff(window)) + 1).tolist(), len(offset)]
     for begin, end in pairwise(borders):
         some = slice(begin, end)
-        yield written_blocks(data, offset[some], time_ns[some], np.full(end - begin, number))
+        yield written_blocks(mapped.data, offset[some], time_ns[some], np.full(end - begin, number))
+        mapped.forget()
 
 
 def _words(data: Bytes) -> npt.NDArray[np.uint32]:
     return data[: len(data) // 4 * 4].view("<u4")
 
 
-def _lengths(captured: npt.NDArray[np.uint32]) -> Int64:
-    """Return the lengths of packet blocks with frames of these lengths."""
-    return kernel.FIXED + 4 + (captured.astype(np.int64) + 3) // 4 * 4
-
-
 def written_blocks(data: Bytes, offset: Int64, time_ns: Int64, interface: Int64) -> tuple[Bytes, Int64]:
     """Return packet blocks of ``data`` with new interfaces and times, and lengths."""
     words, word = _words(data), offset // 4
     captured, original = words[word + 5], words[word + 6]
-    length = _lengths(captured)
+    length = kernel.FIXED + 4 + (captured.astype(np.int64) + 3) // 4 * 4
     out = np.empty(int(length.sum()), np.uint8)
     write_records(data, offset + kernel.FIXED, captured, original, time_ns, interface, True, out)
     return out, length

@@ -405,7 +405,7 @@ def test_sizes_take_units_and_limits_are_written_in_full() -> None:
     assert [size.checked(value) for value in (4096, "4096", "4 KiB")] == [4096] * 3
     with pytest.raises(ValueError, match=r"^must be at most 1000000, not 2000000$"):
         size.checked(2_000_000)
-    with pytest.raises(ValueError, match="must be a number"):
+    with pytest.raises(ValueError, match="must be a whole number"):
         Placeholder().checked("4 KiB")
 
 
