@@ -449,5 +449,5 @@ def heads(context: Mapping[str, Any], *names: str) -> SafeString:
     cells = (
         (cell, "num" if "#" in mark else "", explain(context, words) if "?" in mark else words) for words, mark in marks
     )
-    columns = [format_html(*column) if column[2] else format_html("<td></td>") for column in cells]
+    columns = [format_html(*column) if column[2] else SafeString("<td></td>") for column in cells]
     return format_html("<thead><tr>{}</tr></thead>", format_html_join("", "{}", ((column,) for column in columns)))
