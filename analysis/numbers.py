@@ -8,7 +8,7 @@
 - A unit of measurement takes the SI prefix that leaves 1 to 1000: seconds smaller ones only, bytes and bits larger ones only, and bytes
   are written out below 10 000: 1 514 B. Counts and what is counted in a second have no prefix: 123 457 packets/s.
 - A share (the catalogue's unit ``share``, stored as a ratio) is always per cent.
-- A change is signed and rounded to 0.1 %, from 100 % on to 1 %: −8.8 %, +20 %, +210 %; from ten times on it is a factor: 113×.
+- A change is signed and rounded to 0.1 %: −8.8 %, +20 %; from twice on it is a factor: 3.1×. A change and its interval have one unit.
 - A column or an axis has one scale, that of its largest value (``Scale``); counts and their rates from 20 000 on are in thousands.
 
 What people wrote themselves (1 Gbit/s, 0.1 %) is repeated as they wrote it: ``experiments.common.quantities`` does that without loss.
@@ -32,6 +32,8 @@ SHARE: Final = "share"
 HOVER: Final = ",.4~r"
 """The same digits in the notation of d3, for Plotly's hover texts."""
 MANY_TIMES: Final = 10.0
+"""Ratio from which on an axis is logarithmic or in times."""
+_TWICE: Final = 2.0
 """Ratio from which on changes are written in times, not in percent."""
 
 _DIGITS, _FEW_DIGITS = 4, 3
@@ -214,8 +216,14 @@ def signed(value: float, decimals: int) -> str:
 
 
 def change(ratio: float | None) -> str:
-    """Return a ratio as a change: '−8.8 %', '+210 %', and '113×' from ten times on."""
-    return times(ratio) if ratio is not None and ratio >= MANY_TIMES else percent_change(ratio)
+    """Return a ratio as a change: '−8.8 %', '+20 %', and '3.1×' from 2 on."""
+    return changes(ratio)[0]
+
+
+def changes(*ratios: float | None) -> list[str]:
+    """Return ratios as changes in one unit: '−8.8 %'; '1.96×' with one from 2 on."""
+    largest = max((ratio for ratio in ratios if ratio is not None and math.isfinite(ratio)), default=0.0)
+    return [percent_change(ratio) if ratio is None or largest < _TWICE else times(ratio) for ratio in ratios]
 
 
 def duration(seconds: float | None) -> str:

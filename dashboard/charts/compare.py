@@ -84,7 +84,7 @@ def _series(change: MemberChange, in_times: bool) -> Figure:
             SERIES[index],
         ),
         "customdata": [[low, high, None] for low, high in zip(lows, highs, strict=True)],
-        "text": [numbers.change(point.value) for point in change.points],
+        "text": [(numbers.times if in_times else numbers.percent_change)(point.value) for point in change.points],
         "of": [point.of for point in change.points],
         "configurations": [point.configuration for point in change.points],
         "hovertemplate": f"%{{text}}<extra>{change.name}</extra>",

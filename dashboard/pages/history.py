@@ -13,7 +13,7 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_GET, require_POST
 
 from analysis.catalogue import METRICS
-from analysis.numbers import percent_change
+from analysis.numbers import changes
 from dashboard.labels import parameter_label, telling, value_words, workload_title
 from dashboard.panels.history import history_chart, status_words
 from dashboard.requests.lookup import query_value
@@ -99,8 +99,8 @@ def _changes(record: ConfigurationHistory) -> list[dict[str, Any]]:
     rows = []
     for change in record.history.changes:
         entry, ends = record.entries[change.index], change.ratio_interval
-        interval = f"{percent_change(ends.low)} to {percent_change(ends.high)}" if ends else ""
-        row = {"change": change, "entry": entry, "percent": percent_change(change.ratio), "interval": interval}
+        percent, *bounds = changes(change.ratio, *((ends.low, ends.high) if ends else ()))
+        row = {"change": change, "entry": entry, "percent": percent, "interval": " to ".join(bounds)}
         rows.append({**row, "mark": record.expected.get(entry.trial)})
     return rows
 

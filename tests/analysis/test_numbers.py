@@ -86,7 +86,7 @@ def test_it_writes_an_amount_by_the_rule(value, unit, text):
         (numbers.times(2.8243), "2.82×"),
         (numbers.change(0.912), "−8.8 %"),
         (numbers.change(1.2), "+20 %"),
-        (numbers.change(3.1), "+210 %"),
+        (numbers.change(3.1), "3.1×"),
         (numbers.change(113.2), "113×"),
         (numbers.change(1.0001), "0 %"),
         (numbers.change(None), "–"),
@@ -290,3 +290,16 @@ def test_exact_value_has_all_digits_in_the_base_unit(value, unit, text):
     assert numbers.exact(value, unit) == text
     assert numbers.Amount.of(value, unit) == numbers.amount(value, unit)
     assert numbers.Amount.of(value, unit).exact == text
+
+
+@pytest.mark.parametrize(
+    ("ratios", "words"),
+    [
+        ((0.912, 1.2), ["−8.8 %", "+20 %"]),
+        ((1.959, 13.6), ["1.96×", "13.6×"]),
+        ((3.1, None), ["3.1×", "–"]),
+        ((1.0001, float("nan")), ["0 %", "–"]),
+    ],
+)
+def test_changes_share_the_unit_of_the_largest(ratios, words):
+    assert [word.replace(NARROW, " ") for word in numbers.changes(*ratios)] == words

@@ -12,7 +12,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_GET
 
-from analysis.numbers import percent_change
+from analysis.numbers import change
 from analysis.statistics.changes import Change
 from dashboard.filters import HistoryFilter
 from dashboard.labels import parameters_sentence, telling, workload_title
@@ -114,7 +114,7 @@ def history_row(entry: ListedHistory, values: Mapping[tuple[str, str], Collectio
         "differing": parameters_sentence(configuration.parameters, differing),
         "status": status_words(history),
         "last": last,
-        "percent": percent_change(last.ratio) if last else "",
+        "percent": change(last.ratio) if last else "",
     }
 
 
@@ -196,11 +196,7 @@ def _ticked_row(history: _Stepped) -> TickedRow:
     configuration = history.entry.configuration
     title = workload_title(configuration.experiment.workload)
     name = f"{title}, {parameters_sentence(configuration.parameters, telling(configuration.parameters))}"
-    step = (
-        "no step"
-        if history.last is None
-        else f"last step {percent_change(history.last.ratio)} from {history.last.label}"
-    )
+    step = "no step" if history.last is None else f"last step {change(history.last.ratio)} from {history.last.label}"
     state = "look" if history.entry.history.flagged else "expected"
     return TickedRow(f"c:{configuration.pk}", history, name, f"on {history.cluster.name}, {step}", state)
 

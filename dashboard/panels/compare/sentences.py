@@ -14,7 +14,7 @@ from django.utils.text import Truncator
 from analysis import conclusions, numbers
 from analysis.conclusions import wording
 from analysis.conclusions.wording import first_up, lower_first
-from analysis.statistics import Comparison, Interval
+from analysis.statistics import MINIMUM_REPETITIONS, Comparison
 from dashboard.labels import first_clause, parameter_label, parameters_sentence, value_words
 from dashboard.panels.compare.work import different_work
 from dashboard.states import STRENGTH
@@ -24,6 +24,7 @@ from experiments.selectors.comparison import Compared, verdict_words
 from experiments.selectors.differences import Difference
 
 _ORDER: Final = ("better", "worse", "more", "less", "no clear change", "too few repetitions")
+_WITHOUT: Final = {"too few repetitions": "with too few trials for a verdict"}
 _MOST_DIFFERENCES: Final = 8
 _BRIEF: Final = 120
 """Characters of a value among the first differences."""
@@ -219,12 +220,12 @@ def _verdict(compared: Compared, member: Member, metric: str, over: str) -> tupl
 
 def _at_one_point(c: Comparison, metric: str) -> str:
     of, that = f"{described(metric).label} of {c.group}", f"that of {c.baseline}"
-    value, base, change = amount(c.median, metric), amount(c.baseline_median, metric), _change(c)
+    value, base, change = amount(c.median, metric), amount(c.baseline_median, metric), _changes([c])
     if c.verdict in ("higher", "lower"):
         return f"{of} is {c.verdict} than {that}: {value} against {base} ({change})."
     if c.verdict == "no clear change":
         return f"{of} shows no clear change from {that}: {value} against {base} ({change})."
-    return f"{of} is {value}, {that} {base} ({change}), from too few trials for a test."
+    return f"{of} is {value}, {that} {base} ({change}), with {no_verdict(c)}."
 
 
 def _at_points(changed: Mapping[str, Comparison], count: int) -> list[str]:
@@ -237,8 +238,8 @@ def _at_points(changed: Mapping[str, Comparison], count: int) -> list[str]:
         ("lower", "is lower at {points} ({changes})"),
         ("higher", "is higher at {points} ({changes})"),
         ("no clear change", "shows no clear change at {points} ({changes})"),
-        ("open", "shows no clear change at {points} ({changes}), from too few trials for a test"),
-        ("too few repetitions", "differs by {changes} at {points}, from too few trials for a test"),
+        ("open", "shows no clear change at {points} ({changes}), with {reason}"),
+        ("too few repetitions", "differs by {changes} at {points}, with {reason}"),
     ):
         if changes_of_member := by_verdict.get(verdict):
             points = (
@@ -248,10 +249,19 @@ def _at_points(changed: Mapping[str, Comparison], count: int) -> list[str]:
                 if not clauses
                 else numbers.plural(len(changes_of_member), "point")
             )
-            clauses.append(words.format(points=points, changes=_changes([*changes_of_member.values()])))
+            members = [*changes_of_member.values()]
+            reason = " and ".join(dict.fromkeys(map(no_verdict, members)))
+            clauses.append(words.format(points=points, changes=_changes(members), reason=reason))
     if len(changed) < count:
         clauses.append(f"was not measured on both sides at {numbers.plural(count - len(changed), 'point')}")
     return clauses
+
+
+def no_verdict(c: Comparison) -> str:
+    """Return which number of trials is too small for a verdict."""
+    if min(c.n, c.n_baseline) < MINIMUM_REPETITIONS:
+        return f"no verdict below {numbers.plural(MINIMUM_REPETITIONS, 'trial')} of a side"
+    return "no verdict: too few trials for a test of ranks"
 
 
 def _may_be_none(c: Comparison) -> bool:
@@ -270,23 +280,15 @@ def _changes(changed: Sequence[Comparison]) -> str:
     ratios = sorted(c.ratio for c in changed if c.ratio is not None)
     if not ratios:
         return "from zero"
-    ends = dict.fromkeys((numbers.change(ratios[0]), numbers.change(ratios[-1])))
-    return " to ".join(ends) + _within([c.ratio_interval for c in changed if c.ratio_interval is not None])
-
-
-def _change(c: Comparison) -> str:
-    return numbers.change(c.ratio) + _within([c.ratio_interval] if c.ratio_interval is not None else [])
-
-
-def _within(intervals: Sequence[Interval]) -> str:
-    """Return the outer interval, '; 95 % interval −13 % to −10 %', or ''."""
+    intervals = [c.ratio_interval for c in changed if c.ratio_interval is not None]
     bounded = [(i.low, i.high) for i in intervals if i.low is not None and i.high is not None]
     if not bounded:
-        return ""
-    low, high = min(low for low, _ in bounded), max(high for _, high in bounded)
+        return " to ".join(dict.fromkeys(numbers.changes(ratios[0], ratios[-1])))
+    ends = min(low for low, _ in bounded), max(high for _, high in bounded)
+    first, last, low, high = numbers.changes(ratios[0], ratios[-1], *ends)
     level = numbers.with_unit(numbers.significant(100 * intervals[0].level), "%")
     noun = "interval" if len(bounded) == 1 else "intervals"
-    return f"; {level} {noun} {numbers.change(low)} to {numbers.change(high)}"
+    return f"{' to '.join(dict.fromkeys((first, last)))}; {level} {noun} {low} to {high}"
 
 
 def _chosen_point(compared: Compared, member: Member, metric: str) -> str:
@@ -295,7 +297,7 @@ def _chosen_point(compared: Compared, member: Member, metric: str) -> str:
     if base is None or other is None:
         return f"{where} it was not measured on both sides."
     change = compared.changed[compared.at][compared.members.index(member)]
-    change_words = numbers.change(other / base if base else None) if change is None else _change(change)
+    change_words = numbers.change(other / base if base else None) if change is None else _changes([change])
     return f"{where}: {amount(other, metric)} against {amount(base, metric)} ({change_words})."
 
 
@@ -325,7 +327,11 @@ def _counted(compared: Compared, member: Member, *, is_judged: bool = True) -> s
     if not counts:
         return "No metric was measured on both sides."
     total = counts.total()
-    parts = f": {', '.join(f'{counts[word]} {word}' for word in _ORDER if counts[word])}" if is_judged else ""
+    parts = (
+        f": {', '.join(f'{counts[word]} {_WITHOUT.get(word, word)}' for word in _ORDER if counts[word])}"
+        if is_judged
+        else ""
+    )
     were = numbers.plural(total, "metric was", "metrics were")
     other = [lower_first(parameter_label(difference.name)) for difference in compared.settings if difference.apart][
         :_MOST_NAMED

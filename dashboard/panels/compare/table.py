@@ -9,6 +9,7 @@ from typing import Any
 from analysis import numbers
 from analysis.statistics import Comparison, SampleSummary
 from dashboard.charts.parts import Scale
+from dashboard.panels.compare.sentences import no_verdict
 from dashboard.panels.compare.work import different_work
 from experiments.metrics import HEADLINE, described
 from experiments.selectors.comparison import Compared, MetricRow, verdict_words
@@ -59,7 +60,7 @@ def table(compared: Compared) -> Table:
     folds = (
         ("different-work", "Of different work, not comparable", of_different_work),
         ("trivial", f"Clear changes below {numbers.amount(_TRIVIAL, numbers.SHARE)}", trivial),
-        ("unclear", "No clear change, or too few repetitions", unclear),
+        ("unclear", "No clear change, or too few trials for a verdict", unclear),
         ("same", "The same number in every counted trial", [row for row in rest if row.same]),
         ("one-sided", "Not measured on both sides", [row for row in compared.rows if not row.compared]),
     )
@@ -140,12 +141,13 @@ def _against(row: MetricRow, number: int, widest: float, *, is_judged: bool) -> 
     ends = None if interval is None or interval.low is None or interval.high is None else (interval.low, interval.high)
     ratio, p, delta = comparison.ratio, comparison.p_adjusted, comparison.cliffs_delta
     tone, icon, arrow = _LOOKS.get(words, ("", "", ""))
+    change, *bounds = numbers.changes(ratio, *(ends or ()))
     return {
-        "change": numbers.change(ratio),
-        "ratio": "" if ratio is None or ratio >= numbers.MANY_TIMES else numbers.times(ratio),
-        "interval": "" if ends is None else f"{numbers.change(ends[0])} to {numbers.change(ends[1])}",
+        "change": change,
+        "ratio": "" if ratio is None or change.endswith("×") else numbers.times(ratio),
+        "interval": " to ".join(bounds),
         "bar": None if ends is None or ratio is None else _bar(ratio, ends, widest),
-        "words": words,
+        "words": no_verdict(comparison) if words == "too few repetitions" else words,
         "tone": tone,
         "icon": icon,
         "arrow": arrow,

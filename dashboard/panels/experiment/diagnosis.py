@@ -439,10 +439,10 @@ def _sizes(diagnosis: Diagnosis) -> dict[str, Any]:
 
 def observer_words(effect: ObserverEffect) -> dict[str, str]:
     """Return an observer effect in words, with its interval and both times."""
-    difference = numbers.percent_change(1 + effect.relative)
-    if effect.low is not None and effect.high is not None:
-        low, high = (numbers.percent_change(1 + end) for end in (effect.low, effect.high))
-        difference += f" (95 % CI {low} to {high})"
+    ends = () if effect.low is None or effect.high is None else (1 + effect.low, 1 + effect.high)
+    difference, *bounds = numbers.changes(1 + effect.relative, *ends)
+    if bounds:
+        difference += f" (95 % CI {' to '.join(bounds)})"
     return {
         "difference": difference,
         "with": numbers.amount(effect.with_s, "s"),

@@ -293,7 +293,7 @@ def test_a_history_that_steps_is_reported_once(
     assert len(mails) == 2
     sentence = mails[0].body.splitlines()[0]
     assert "the median elapsed time is 3.0" in sentence.replace("\N{NARROW NO-BREAK SPACE}", " ")
-    assert sentence.endswith(": +100\N{NARROW NO-BREAK SPACE}%.")
+    assert sentence.endswith(": 2×.")
     assert "/history/" in mails[0].body.splitlines()[1]
 
 

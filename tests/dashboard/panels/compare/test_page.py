@@ -232,7 +232,7 @@ def test_it_folds_away_what_is_unclear_and_what_every_trial_has_the_same(library
         measured(library, {"name": n, **WATER, "repetitions": 2}, seconds(f, cpu_s=f)) for n, f in (("R", 1), ("S", 2))
     ]
     (fold,) = opened(page, *tokens(*few)).context["table"].folded
-    assert fold.title == "No clear change, or too few repetitions: 1 metric"
+    assert fold.title == "No clear change, or too few trials for a verdict: 1 metric"
 
 
 def test_it_compares_a_miniature_with_its_full_size_study_on_a_logarithmic_axis(library, page):
@@ -351,7 +351,7 @@ def test_an_interval_with_no_change_from_too_few_trials_is_no_difference(library
     )
     verdict = opened(page, *tokens(one, two)).context["answer"].verdict
     assert "elapsed time of B shows no clear change at both common points (" in verdict
-    assert verdict.endswith("from too few trials for a test.")
+    assert verdict.endswith(", with no verdict below 3 trials of a side.")
 
 
 def test_a_heading_of_many_verdicts_counts_points_and_lists_intervals_below(library, page):
@@ -377,3 +377,19 @@ def test_shares_of_kinds_of_calls_have_no_better_direction():
     kinds = [metric for metric in METRICS.values() if metric.id in CLASS_METRICS.values()]
     assert {metric.direction for metric in kinds} == {"neutral"}
     assert len(kinds) == 6
+
+
+def test_a_row_of_two_trials_has_one_unit_and_names_the_trials_of_a_verdict(library, page):
+    values = {"One": itertools.cycle([1.0, 1.4]), "Two": itertools.cycle([4.0, 6.0])}
+    one, two = (
+        measured(library, {"name": n, **WATER, "repetitions": 2}, lambda _, of=of: {"elapsed_s": next(of)})
+        for n, of in values.items()
+    )
+    context = opened(page, *tokens(one, two)).context
+    table = context["table"]
+    lines = [*table.rows, *(row for fold in table.folded for row in fold.rows)]
+    cell = next(line["against"][0][1] for line in lines if line["row"].metric == "elapsed_s")
+    assert (cell["change"], cell["ratio"]) == ("4.17×", "")
+    assert [end[-1] for end in cell["interval"].split(" to ")] == ["×", "×"]
+    assert cell["words"] == "no verdict below 3 trials of a side"
+    assert "\u202f%" not in context["answer"].verdict.partition("95\u202f% ")[2]
