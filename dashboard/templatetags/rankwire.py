@@ -94,7 +94,7 @@ def explain(context: Mapping[str, Any], words: str, name: str = "", meaning: str
 IN_SENTENCES: Final = {
     "without-drift": r"without drift|with drift",
     "confidence-interval": r"[\d.]+\s% (?:CI|confidence interval)",
-    "without-waiting-for-core": r"without waiting for a core(?: to compute)?|without the waiting above",
+    "without-waiting-for-core": r"excluding waits for descheduled ranks",
     "difference-of-medians": r"difference of medians",
     "waiting-for-core": r"waiting for a CPU core(?: to compute)?",
     "descheduled": r"descheduled",

@@ -143,7 +143,7 @@ def _name(division: Division, part: ChangePart, bad: Point) -> str:
     busiest = f"rank {grouped(ranks.pop())}" if len(ranks) == 1 else "the rank"
     waits = [max(d.before_s, d.after_s) for d in division.details if d.name == "core_in_mpi"]
     has_base = max(waits, default=0.0) > _MATTERS * max(part.before_s, part.after_s)
-    base = " without waiting for a core to compute" if has_base and _detail(division, part) != _DESCHEDULED else ""
+    base = " excluding waits for descheduled ranks" if has_base and _detail(division, part) != _DESCHEDULED else ""
     return _NAMES[part.name].format(busiest=busiest, base=base)
 
 

@@ -217,7 +217,7 @@ _PART_NAMES: Final = {
     "launch": "Launch overhead",
     "unexplained": "Not explained",
 }
-_WITHOUT_CORES: Final = "In MPI, busiest rank, without the waiting above"
+_WITHOUT_CORES: Final = "In MPI, busiest rank, excluding waits for descheduled ranks"
 _OUTSIDE: Final = "Outside the program's own time, subtracted"
 _OF_MEDIANS: Final = "Difference of medians"
 _WHOLE_RUN: Final = ("elapsed_s", "mpi_window_s")

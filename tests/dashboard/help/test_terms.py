@@ -88,7 +88,7 @@ def test_the_terms_are_a_guide_of_their_own() -> None:
             "2 hosts are enough: 1.2\u202fs without drift (96.5\u202f% CI 1.1 to 1.3\u202fs), not 1.3\u202fs without drift.",
             ["without-drift", "confidence-interval"],
         ),
-        ("At 4 hosts, 0.5\u202fs more in MPI without waiting for a core to compute.", ["without-waiting-for-core"]),
+        ("At 4 hosts, 0.5\u202fs more in MPI excluding waits for descheduled ranks.", ["without-waiting-for-core"]),
         (
             "At 4 hosts, against the ideal from 1 host, 0.5\u202fs more waiting for a CPU core to compute",
             ["ideal-time", "waiting-for-core"],

@@ -227,7 +227,7 @@ def test_time_in_mpi_says_that_waits_for_cores_are_not_in_it():
 
     (in_mpi,) = [cause for cause in checked(profiled(turns)).causes if cause.part == "communication"]
 
-    assert "in MPI without waiting for a core to compute" in in_mpi.statement
+    assert "in MPI excluding waits for descheduled ranks" in in_mpi.statement
 
 
 @pytest.mark.parametrize("share", [0.95, 0.3])

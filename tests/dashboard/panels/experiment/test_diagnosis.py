@@ -105,7 +105,7 @@ def test_parts_of_the_programs_own_time_name_what_is_subtracted():
     rows = {row["name"]: row["before"] for row in change_by_part(answer)}
     assert set(rows) > {
         "Waiting for a CPU core to compute",
-        "In MPI, busiest rank, without the waiting above",
+        "In MPI, busiest rank, excluding waits for descheduled ranks",
         "Sum: elapsed_s_of_loop",
     }
     assert rows["Outside the program's own time, subtracted"] == amount(-2.0, "s")
