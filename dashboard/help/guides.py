@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -29,6 +30,8 @@ MOST_CHARACTERS: Final = 200
 """Of a search: each word is compared with each section."""
 _FOLDERS: Final = {"how-to": 0, "tutorial": 0, "docs": 0, "reference": 1, "explanation": 2, "decisions": 3}
 _EXCERPT: Final = 220
+_ANSWER: Final = 12
+"""Score of a page of the search words, as of a title with all words in a how-to page."""
 _EXAMPLE_ADDRESS: Final = re.compile(r"http://127\.0\.0\.1:8000(?=/api/|/client/| RANKWIRE_TOKEN=)")
 """Address of a site in examples of REST and of the client, not in those of a proxy or a setting."""
 
@@ -91,27 +94,58 @@ def with_address(page: Page, address: str) -> SafeString:
 def search(text: str) -> list[Hit]:
     """Return up to MOST_HITS sections: of the search words, then those with all words.
 
-    Titles precede texts, and how-to pages the other folders.
+    Titles precede texts, and how-to pages the other folders. A hit with less than half of the best score is dropped.
     """
     text = text[:MOST_CHARACTERS]
-    words = text.casefold().split()
+    words = list(dict.fromkeys(text.casefold().split()))
     if not words:
         return []
     phrases = sorted(_by_search_words().items(), key=lambda row: -len(row[0]))
     plain = f" {_plain_words(text)} "
-    answers = [hit for phrase, hits in phrases if f" {phrase} " in plain for hit in hits]
+    matching = [(phrase, hits) for phrase, hits in phrases if f" {phrase} " in plain]
+    answers = [hit for _, hits in matching for hit in hits]
     first = list({id(hit.section): hit for hit in answers}.values())
     answering, ranked = {id(hit.section) for hit in first}, []
     for guide in guides().values():
         for section in guide.page.sections:
-            if guide.name in (SEARCH_WORDS, CHANGELOG.stem.lower()) or id(section) in answering:
+            if guide.name in (INDEX, SEARCH_WORDS, CHANGELOG.stem.lower()) or id(section) in answering:
                 continue
-            title, whole = section.title.casefold(), f"{section.title} {section.text}".casefold()
+            whole = f"{section.title} {section.text}".casefold()
             if all(word in whole for word in words):
-                missed = sum(re.search(rf"\b{re.escape(word)}", title) is None for word in words)
-                ranked.append((missed, _FOLDERS[guide.folder], Hit(guide, section, _around(text_of(section), words))))
-    ranked.sort(key=lambda row: row[:2])
-    return [*first, *(hit for _, _, hit in ranked)][:MOST_HITS]
+                flat = " ".join(text_of(section).split())
+                near = _near(f"{flat} {section.title}", words)
+                titles = 6 * _share(section.title, words) + 3 * _share(guide.page.title, words)
+                score = titles + min(len(near), 3) + 3 - _FOLDERS[guide.folder]
+                ranked.append(
+                    (
+                        score,
+                        Hit(
+                            guide,
+                            section,
+                            _around(flat, [at for at in near if at < len(flat)] or _places(flat, words[0])),
+                        ),
+                    )
+                )
+    ranked.sort(key=lambda row: -row[0])
+    of_answer = _ANSWER * len(matching[0][0].split()) / len(words) if matching else 0.0
+    least = max([of_answer, *(score for score, _ in ranked)]) / 2
+    return [*first, *(hit for score, hit in ranked if score >= least)][:MOST_HITS]
+
+
+def _share(title: str, words: Sequence[str]) -> float:
+    """Return the share of the words that begin a word of a title."""
+    return sum(bool(_places(title, word)) for word in words) / len(words)
+
+
+def _places(text: str, word: str) -> list[int]:
+    """Return where a word begins a word of a text, or a part of an identifier."""
+    return [match.start() for match in re.finditer(rf"(?<![^\W_]){re.escape(word)}", text, re.IGNORECASE)]
+
+
+def _near(text: str, words: Sequence[str]) -> list[int]:
+    """Return the places of the first word that have all others within an excerpt."""
+    first, *others = (_places(text, word) for word in words)
+    return [at for at in first if all(any(abs(at - to) < _EXCERPT for to in places) for places in others)]
 
 
 def similar_words(text: str) -> list[str]:
@@ -154,10 +188,9 @@ def text_of(section: Section) -> str:
     )
 
 
-def _around(text: str, words: list[str]) -> str:
+def _around(text: str, places: Sequence[int]) -> str:
     flat = " ".join(text.split())
-    positions = [position for word in words if (position := flat.casefold().find(word)) >= 0]
-    start = max(min(positions, default=0) - 60, 0)
+    start = max(min(places, default=0) - 60, 0)
     start = flat.rfind(" ", 0, start) + 1 if start else 0
     piece = flat[start : start + _EXCERPT]
     return f"{'… ' if start else ''}{piece}{' …' if start + _EXCERPT < len(flat) else ''}"

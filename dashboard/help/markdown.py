@@ -18,6 +18,9 @@ Resolve = Callable[[str], str | None]
 """Returns the URL of a link target, or None if it has no page."""
 
 _COMMENT: Final = re.compile(r"^<!--.*-->\n", re.MULTILINE)
+_TITLES: Final = ("heading_open", "th_open", "td_open")
+"""Tokens before text that the page joins in its own way, or that is a title."""
+_MEANINGS: Final = ("definition", "meaning")
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_][\w.-]*")
 
 
@@ -66,6 +69,7 @@ def _anchor(tokens: list[Token]) -> list[Section]:
     heading = here = ""
     tables = column = 0
     header: list[str] = []
+    cells: list[str] = []
     for number, token in enumerate(tokens):
         if token.type == "heading_open":
             title = plain(tokens[number + 1])
@@ -83,15 +87,30 @@ def _anchor(tokens: list[Token]) -> list[Section]:
             names = header[1] != "default" and len(label) < 80
             sections[here] = (0, f"{label} ({identifier})" if names else identifier, [])
         elif token.type == "tr_close":
-            here = heading
+            if here and cells:
+                sections[here][2].append(_row(cells, header, sections[here][1] if here != heading else ""))
+            here, cells = heading, []
         elif token.type == "th_open":
             header.append(plain(tokens[number + 1]))
         elif token.type == "td_open":
             column = 0 if tokens[number - 1].type == "tr_open" else column + 1
             token.attrSet("data-name", header[column])
-        elif here and token.type in {"inline", "fence", "code_block"} and tokens[number - 1].type != "heading_open":
+            cells.append(plain(tokens[number + 1]))
+        elif here and token.type in {"inline", "fence", "code_block"} and tokens[number - 1].type not in _TITLES:
             sections[here][2].append(plain(token) if token.type == "inline" else token.content)
     return [Section(level, title, anchor, " ".join(texts)) for anchor, (level, title, texts) in sections.items()]
+
+
+def _row(cells: Sequence[str], header: Sequence[str], title: str) -> str:
+    """Return a row as text: "name: cell, cell."; of a defining row its meaning."""
+    if not title:
+        rest = ", ".join(cell.rstrip(".") for cell in cells[1:] if cell)
+        return f"{cells[0]}: {rest}." if cells[0] and rest else f"{cells[0]}{rest}."
+    count = 1 if title == cells[0] else 2
+    named = [(name, cell) for name, cell in zip(header[count:], cells[count:], strict=True) if cell]
+    meaning = max(named, key=lambda pair: (pair[0] in _MEANINGS, len(pair[1])), default=("", ""))[1]
+    rest = ", ".join(f"{name}: {cell}" for name, cell in named if cell != meaning)
+    return f"{' '.join(cells[:count])} {meaning}{f' ({rest})' if rest else ''}"
 
 
 def _defined(tokens: Sequence[Token], row: int) -> str:

@@ -121,6 +121,28 @@ def test_all_words_must_be_there() -> None:
     assert not search("conditions zzyzx")
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("regression", "upgrade", "slow node", "InfiniBand", "Kubernetes", "srun", "LDAP", "token"),
+        *("energy", "speedup", "efficiency", "quota", "webhook"),
+    ],
+)
+def test_hits_far_below_the_best_are_not_listed(words: str) -> None:
+    hits = search(words)
+    assert 1 <= len(hits) <= 20
+    assert not {"security", "security-attempts", "security-tests", INDEX} & {hit.guide.name for hit in hits}
+
+
+def test_excerpts_of_table_rows_are_readable() -> None:
+    excerpts = {hit.section.anchor: hit.excerpt for words in ("LDAP", "quota", "energy") for hit in search(words)}
+    assert excerpts["RANKWIRE_LDAP_BIND"] == "Account that searches the directory (default: anonymous)"
+    assert excerpts["quotas"].startswith(
+        "queued trials: RANKWIRE_QUOTA_QUEUED_TRIALS, new trials are refused. machine-hours"
+    )
+    assert excerpts["energy_dram_j"].startswith("Memory of all hosts. (unit: J, better: lower, source: ")
+
+
 def test_a_search_of_many_words_takes_no_time() -> None:
     """16 000 characters took 17 s of CPU time."""
     search("mpi")
