@@ -123,9 +123,9 @@ _ROLES = {
 }
 
 
-def trial_role(kind: str, repetition: int) -> str:
-    """Return the role of a trial: 'repetition 2', 'warm-up 1'."""
-    return f"{_ROLES.get(kind, kind)} {repetition}"
+def trial_role(kind: str, repetition: int, attempt: int = 1) -> str:
+    """Return the role of a trial: 'repetition 2, attempt 3', 'warm-up 1'."""
+    return f"{_ROLES.get(kind, kind)} {repetition}{f', attempt {attempt}' if attempt > 1 else ''}"
 
 
 def study_kind(workload: str, specification: Mapping[str, Any]) -> str:

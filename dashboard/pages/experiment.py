@@ -330,7 +330,7 @@ def _apart(experiment: Experiment) -> list[dict[str, Any]]:
         {
             "trial": trial,
             "point": parameters_sentence(trial.configuration.parameters, swept),
-            "role": trial_role(trial.kind, trial.repetition),
+            "role": trial_role(trial.kind, trial.repetition, trial.attempt),
             "why": why[trial.pk],
         }
         for trial in trials

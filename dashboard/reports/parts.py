@@ -327,7 +327,7 @@ def _trials(source: Source, experiment: Experiment) -> Body:
                 [
                     str(mark.pk),
                     results.point(row),
-                    trial_role(mark.kind, mark.repetition),
+                    trial_role(mark.kind, mark.repetition, mark.attempt),
                     chip_of(mark.state).word,
                     mark.trust or numbers.NOTHING,
                     numbers.NOTHING if value is None else amount(value, metric),

@@ -124,11 +124,10 @@ def _row(
     trial: Trial, experiment: Experiment, values: Mapping[str, float], scales: Mapping[str, Scale]
 ) -> dict[str, Any]:
     point = parameters_sentence(trial.configuration.parameters, swept_of(experiment))
-    attempt = f", attempt {trial.attempt}" if trial.attempt > 1 else ""
     return {
         "trial": trial,
         "experiment": experiment,
-        "name": f"{point}, {trial_role(trial.kind, trial.repetition)}{attempt}",
+        "name": f"{point}, {trial_role(trial.kind, trial.repetition, trial.attempt)}",
         "is_set_aside": trial.superseded or not trial.configuration.in_design,
         "cells": [
             (
@@ -192,7 +191,7 @@ def _find(user: Any, tokens: Sequence[str]) -> list[TickedRow]:
 
 def _ticked_row(trial: Trial) -> TickedRow:
     point = parameters_sentence(trial.configuration.parameters, swept_of(trial.experiment))
-    name = f"{point}, {trial_role(trial.kind, trial.repetition)}"
+    name = f"{point}, {trial_role(trial.kind, trial.repetition, trial.attempt)}"
     return TickedRow(f"t:{trial.pk}", trial, name, f"#{trial.pk}, {trial.experiment.name}", trial.state)
 
 

@@ -25,7 +25,7 @@ def running_entry(trial: Trial) -> dict[str, Any]:
     """A running trial with its point of the sweep."""
     swept = list(trial.experiment.specification.get("sweep", {}))
     point = parameters_sentence(trial.configuration.parameters, swept or ["hosts"])
-    return {"trial": trial, "point": point, "role": trial_role(trial.kind, trial.repetition)}
+    return {"trial": trial, "point": point, "role": trial_role(trial.kind, trial.repetition, trial.attempt)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,6 +105,6 @@ def squares(trials: Sequence[TrialMark]) -> list[dict[str, str]]:
     marks = []
     for mark in sorted(trials, key=lambda m: (order.index(Kind(m.kind)), m.repetition)):
         state = "flagged" if mark.state == State.FINISHED and mark.trust in FLAGGED else mark.state
-        name = trial_role(mark.kind, mark.repetition)
+        name = trial_role(mark.kind, mark.repetition, mark.attempt)
         marks.append({"pk": str(mark.pk), "state": state, "name": name, "kind": mark.kind, "message": mark.message})
     return marks

@@ -8,6 +8,7 @@ from typing import Any
 from analysis.scaling import observer_effect
 from dashboard.labels import fact_rows, trial_role
 from dashboard.panels.experiment.diagnosis import observer_words
+from dashboard.states import chip_of
 from experiments.models import METRIC_SOURCES, Kind, Measurement, State, Trial
 
 # Facts that differ in every trial.
@@ -29,11 +30,17 @@ def environment_comparison(trial: Trial, against: str = "") -> dict[str, Any]:
     chosen = next((t for t in siblings if str(t.pk) == against), None)
     chosen = chosen or next((t for t in siblings if t.environment_id != trial.environment_id), siblings[0])
     return {
-        "siblings": [(t.pk, f"trial {t.pk}, {trial_role(t.kind, t.repetition)}", t.pk == chosen.pk) for t in siblings],
+        "siblings": [(t.pk, _option(t), t.pk == chosen.pk) for t in siblings],
         "same_everywhere": all(t.environment_id == trial.environment_id for t in siblings),
         "differing": differing(around(trial), around(chosen)),
         "chosen": chosen.pk,
     }
+
+
+def _option(trial: Trial) -> str:
+    """Return a trial in words: 'trial 61: repetition 2, attempt 2, degraded'."""
+    trust = f", {chip_of(trial.trust).word.lower()}" if trial.trust not in ("", "good") else ""
+    return f"trial {trial.pk}: {trial_role(trial.kind, trial.repetition, trial.attempt)}{trust}"
 
 
 def around(trial: Trial) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from html import unescape
 import pytest
 from django.urls import reverse
 
+from dashboard.panels.trial.siblings import environment_comparison
 from experiments.files import ANALYSIS_NAME, trial_directory, write_analysis
 from experiments.models import Artifact, Environment, Trial
 from tests.analysis.capture_files import Frame, pcapng
@@ -146,6 +147,19 @@ def test_it_compares_an_environment_with_that_of_a_sibling(page, trial):
     html = page.get(reverse("trial-environment", args=[trial.pk]), {"against": str(sibling.pk)}).content.decode()
     assert "No differences" in html
     assert "same recorded environment" in html
+
+
+def test_the_other_trials_differ_in_their_words(page, trial):
+    """A disturbed trial and its repeat share their repetition."""
+    same = Trial.objects.filter(configuration=trial.configuration, kind="measured")
+    same.update(environment=Environment.store({"kernel": "6"}))
+    disturbed = same.get(repetition=2)
+    columns = {f.attname: getattr(disturbed, f.attname) for f in Trial._meta.concrete_fields if not f.primary_key}
+    same.filter(pk=disturbed.pk).update(trust="degraded")
+    repeat = Trial.objects.create(**columns | {"attempt": 2})
+    words = {pk: text for pk, text, _ in environment_comparison(Trial.objects.get(pk=trial.pk))["siblings"]}
+    assert words[disturbed.pk] == f"trial {disturbed.pk}: repetition 2, degraded"
+    assert words[repeat.pk] == f"trial {repeat.pk}: repetition 2, attempt 2"
 
 
 def test_the_report_of_2011_is_not_of_an_own_program(page, trial):
