@@ -163,6 +163,14 @@ def with_unit(number: str, unit: str) -> str:
     return f"{number}{NARROW}{unit}" if unit else number
 
 
+_SPACE_OF_UNIT: Final = re.compile(r"(?<=\d) (?=(?:%|[nµm]?s|min|[kKMGT]?i?B|[kMG]bit/s)(?![\w/]))")
+
+
+def unbroken(text: str) -> str:
+    """Return a sentence whose numbers are each on one line with their unit."""
+    return _SPACE_OF_UNIT.sub(NARROW, text)
+
+
 def between(low: float | None, high: float | None, unit: str = "", digits: int = _FEW_DIGITS) -> str:
     """Return an interval: '1.21 to 1.29', '241 ms to 1.2 s'; '' without both ends."""
     if low is None or high is None or not math.isfinite(low) or not math.isfinite(high):

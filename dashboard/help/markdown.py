@@ -14,6 +14,8 @@ from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 
+from analysis.numbers import unbroken
+
 Resolve = Callable[[str], str | None]
 """Returns the URL of a link target, or None if it has no page."""
 
@@ -142,6 +144,8 @@ def _linked(children: Sequence[Token], resolve: Resolve) -> list[Token]:
     tokens: list[Token] = []
     closing = True
     for token in children:
+        if token.type == "text":
+            token.content = unbroken(token.content)
         name = {"link_open": "href", "image": "src"}.get(token.type)
         address = resolve(str(token.attrs[name])) if name else None
         if name and address is not None:

@@ -69,6 +69,7 @@ def once() -> SafeString:
 
 def _explained(context: Mapping[str, Any], classes: str, inside: str, meaning: str, address: str = "") -> SafeString:
     """Return words with their meaning on hover and focus; visitors get no link."""
+    meaning = numbers.unbroken(meaning)
     if not address or getattr(context.get("user"), "is_visitor", False):
         return format_html('<span class="{}" tabindex="0" data-explains="{}">{}</span>', classes, meaning, inside)
     return format_html('<a class="{}" href="{}" data-explains="{}">{}</a>', classes, address, meaning, inside)
@@ -99,7 +100,7 @@ IN_SENTENCES: Final = {
     "waiting-for-core": r"waiting for a CPU core(?: to compute)?",
     "descheduled": r"descheduled",
     "ideal-time": r"(?<=than )ideal|(?<=against the )ideal|(?<=above the )ideal|ideal(?= from \d)",
-    "efficiency-limit": r"(?:above|below) 80 %|above or below 80 %",
+    "efficiency-limit": r"(?:above|below) 80\s%|above or below 80\s%",
     "off-cpu": r"off the CPU",
     "interarrival_mean_s": r"mean inter-arrival time",
     "interarrival_cv": r"inter-arrival CV",
@@ -144,10 +145,11 @@ def explain_terms(context: Mapping[str, Any], sentence: str) -> SafeString:
 
     In the file of a report, which has no other pages, the sentence alone.
     """
+    sentence = numbers.unbroken(str(sentence))
     if context.get("file"):
         return format_html("{}", sentence)
     first = {
-        _TERMS[match.lastindex - 1]: match for match in reversed([*_PHRASES.finditer(str(sentence))]) if match.lastindex
+        _TERMS[match.lastindex - 1]: match for match in reversed([*_PHRASES.finditer(sentence)]) if match.lastindex
     }
     pieces, end = [], 0
     for name, match in sorted(first.items(), key=lambda item: item[1].start()):
@@ -344,6 +346,7 @@ def copyable(value: Any, unit: str = "") -> SafeString:
 
 
 register.filter("first_clause", first_clause)
+register.filter("unbroken", numbers.unbroken)
 
 
 @register.filter

@@ -121,6 +121,12 @@ def test_duration_has_at_most_two_parts(seconds, text):
     assert numbers.duration(seconds).replace(NARROW, " ") == text
 
 
+def test_a_sentence_keeps_numbers_and_units_together():
+    text = "Below 80 % at 4 hosts, 64 KiB in 1.2 s: 5 samples, 3 Bytes, 0.5 ms/step."
+    whole = f"Below 80{NARROW}% at 4 hosts, 64{NARROW}KiB in 1.2{NARROW}s: 5 samples, 3 Bytes, 0.5 ms/step."
+    assert numbers.unbroken(text) == whole
+
+
 def test_percent_apart_is_signed():
     assert numbers.percent_apart(101.5, 100) == f"+1.5{NARROW}%"
     assert numbers.percent_apart(98.5, 100) == f"−1.5{NARROW}%"

@@ -12,6 +12,7 @@ from django.urls import reverse
 from lxml import html
 
 from analysis.catalogue import METRICS
+from analysis.numbers import unbroken
 from analysis.trust_level import TrustLevel
 from dashboard.help.guides import guides
 from dashboard.help.terms import term
@@ -104,8 +105,8 @@ def test_the_terms_are_a_guide_of_their_own() -> None:
 )
 def test_terms_of_a_sentence_have_their_meaning_where_they_are_first_used(sentence: str, names: list[str]) -> None:
     element = element_of("<p>{% explain_terms sentence %}</p>", sentence=sentence)
-    assert element.text_content() == sentence
-    meanings = [meaning.meaning if (meaning := term(name)) else None for name in names]
+    assert element.text_content() == unbroken(sentence)
+    meanings = [unbroken(meaning.meaning) if (meaning := term(name)) else None for name in names]
     assert [link.get("data-explains") for link in element] == meanings
     assert [link.get("href", "").partition("#")[2] for link in element] == names
 
