@@ -16,7 +16,7 @@ from rest_framework.views import APIView
 
 from dashboard.api.rest import schema
 from dashboard.api.rest.parsers import StrictJsonParser, YamlParser, YamlText
-from dashboard.panels.new.preview import cautions
+from dashboard.panels.new.preview import cautions, program_notes
 from experiments import access
 from experiments.errors import InvalidSpec
 from experiments.models import Project
@@ -109,7 +109,7 @@ class ValidateView(APIView):
         past = access.visible_trials(request.user, by_keys=True)
         times = launch.estimates(spec, plan, past)
         command: list[str] = []
-        notes = cautions(spec, plan, cluster, times, request.user)
+        notes = [*cautions(spec, plan, cluster, times, request.user), *program_notes(spec, plan, cluster, request.user)]
         try:
             command = launch.dry_run(spec, plan, 0).argv
         except ClusterUnavailable as error:

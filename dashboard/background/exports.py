@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from dashboard.requests import concurrency_limits
 from dashboard.requests.explore import ROWS, ExportRows, parse_question, rows_of, table_of
 from experiments.access import limited_to, sees_everything, visible_projects
 from experiments.common import plain_files
+from experiments.metrics import deciding_metric
 from experiments.models import BackgroundTask, Configuration
 from experiments.selectors.explorer import swept
 from experiments.selectors.export import configurations, frames
@@ -82,15 +83,23 @@ class Export:
         if self.rows.kind == ROWS[0]:
             return self._of_configurations()
         trials = trials_of(self.matching, every=self.rows.every)
-        table = TrialTable(trials, long=self.rows.kind == "measurements", address=self.address)
+        table = TrialTable(trials, long=self.rows.kind == "measurements", brief=self._brief(), address=self.address)
         if self.form == "csvm":
             return iter([json.dumps(dimensions(table.columns), indent=1).encode()])
         return frames.WRITERS[self.form](table.pieces(), table.columns)
 
+    def _brief(self) -> Collection[str]:
+        """Return the swept parameters and metrics of a brief table; empty of others."""
+        if self.rows.kind != "brief":
+            return ()
+        first = list(self.matching.order_by("experiment_id", "pk").distinct("experiment_id"))
+        deciding = {deciding_metric(row.experiment.workload, row.experiment.specification) for row in first}
+        return {*self.metrics, *deciding, *(f"parameter.{name}" for name in swept(first))}
+
     @property
     def step(self) -> int:
         """Number of rows in a piece."""
-        return {"trials": PIECE, "measurements": LONG_PIECE}.get(self.rows.kind, _STEP_ROWS)
+        return {"trials": PIECE, "brief": PIECE, "measurements": LONG_PIECE}.get(self.rows.kind, _STEP_ROWS)
 
     def _of_configurations(self) -> Iterator[bytes]:
         names = _swept_anywhere(self.matching)

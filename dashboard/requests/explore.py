@@ -45,8 +45,8 @@ SCALES: Final = (("", "Automatic"), (LINEAR, "Linear"), ("1", "Logarithmic"))
 MOST_PANELS: Final = 6
 AXES: Final = ("y", "x", "colour", "facet", "scope", "columns", "order")
 NAMES: Final = frozenset({*AXES, *("statistic", "xlog", "ylog", "page"), *ConfigurationFilter.base_filters})
-ROWS: Final = ("configurations", "trials", "measurements")
-"""Rows of an export."""
+ROWS: Final = ("configurations", "trials", "measurements", "brief")
+"""Rows of an export; ``brief`` are trials with few columns."""
 _MOST_COLUMNS: Final = 30
 _LONGEST_LEGEND: Final = 44
 
@@ -149,7 +149,7 @@ def rows_of(params: QueryDict) -> ExportRows:
     every = _allowed(params.get("every", "").strip(), ("", "true", "false", "on", "1", "0"), "every")
     if every in ("true", "on", "1") and kind == ROWS[0]:
         raise CannotExplore(
-            "every: rows are configurations; it is for rows=trials and rows=measurements.", field="every"
+            "every: rows are configurations; it is for rows=trials, rows=brief and rows=measurements.", field="every"
         )
     return ExportRows(kind, every in ("true", "on", "1"))
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import stat
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from analysis.scaling import ProgramFile
-from experiments.models import Environment, Experiment, State
+from experiments.models import Environment, Experiment, State, Trial
 
 _PARTS: Final = ("program", "script")
 """Recorded files of a trial: the executable, and the script that it interprets."""
@@ -51,7 +53,7 @@ def changed_programs(trials: Iterable[Ran]) -> tuple[tuple[ProgramFile, ...], ..
             files[program][digest].append((path, started))
         changed += [
             tuple(
-                ProgramFile(used[-1][0], digest, len(used), _written(used[0][1])) for digest, used in by_digest.items()
+                ProgramFile(used[-1][0], digest, len(used), written(used[0][1])) for digest, used in by_digest.items()
             )
             for by_digest in files.values()
             if len(by_digest) > 1
@@ -65,7 +67,8 @@ def _file(program: Any, part: str) -> tuple[str, str | None]:
     return (str(facts.get("path")), facts.get("sha256")) if isinstance(facts, dict) else ("", None)
 
 
-def _written(moment: datetime | None) -> str:
+def written(moment: datetime | None) -> str:
+    """Return a moment in words: "5 Nov 2026, 14:03"."""
     if moment is None:
         return ""
     local = timezone.localtime(moment)
@@ -79,10 +82,22 @@ def replaced_file(experiment: Experiment) -> tuple[str, datetime | None] | None:
     """
     if experiment.cluster is None or not experiment.cluster.traits.on_this_machine or experiment.is_imported:
         return None
-    last = experiment.trials.current().filter(state=State.FINISHED, environment__isnull=False).order_by("-pk")
+    return _replaced(experiment.trials.current())
+
+
+def replaced_of_command(words: Collection[str], trials: QuerySet[Trial]) -> tuple[str, datetime | None] | None:
+    """Return the file in ``words`` that changed since its last trial, as above."""
+    files = {os.path.realpath(word) for word in words if word.startswith("/")}  # as trials record them
+    recorded = Environment.objects.filter(facts__program__path__in=files)
+    return _replaced(trials.filter(environment__in=recorded), files)
+
+
+def _replaced(trials: QuerySet[Trial], among: Collection[str] | None = None) -> tuple[str, datetime | None] | None:
+    last = trials.filter(state=State.FINISHED, environment__isnull=False).order_by("-pk")
     program, started = last.values_list("environment__facts__program", "running_at").first() or (None, None)
     files = (_file(program, part) for part in _PARTS)
-    path = next((path for path, digest in files if digest and _present(path) not in (None, digest)), None)
+    changed = (path for path, digest in files if digest and _present(path) not in (None, digest))
+    path = next((path for path in changed if among is None or path in among), None)
     return None if path is None else (path, started)
 
 

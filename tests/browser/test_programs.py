@@ -119,6 +119,27 @@ def test_rows_are_added_and_removed_by_keyboard(page: Page) -> None:
     expect(page.locator("[name='extract.0.name']")).to_be_focused()
 
 
+def test_a_read_value_stays_in_view_while_a_pattern_is_edited(page: Page) -> None:
+    page.goto("/workloads/new/")
+    output = page.get_by_label("Paste an output")
+    output.fill(OUTPUT)
+    for _ in range(7):
+        page.get_by_role("button", name="Add figure").click()
+    pattern = page.get_by_label("Pattern", exact=True).last
+    pattern.fill(r"Total time: (\S+) s")
+    in_table, at_row = page.locator("#read tbody tr").last, page.locator(".row-reading:visible").last
+    for width in (1440, 1101):
+        page.set_viewport_size({"width": width, "height": 900})
+        pattern.scroll_into_view_if_needed()
+        expect(in_table).to_contain_text("0.1732")
+        expect(in_table).to_be_in_viewport()
+        expect(at_row).to_have_count(0)
+    page.set_viewport_size({"width": 390, "height": 844})
+    pattern.scroll_into_view_if_needed()
+    expect(at_row).to_contain_text("0.1732")
+    expect(at_row).to_be_in_viewport()
+
+
 def test_form_registers_without_scripts(browser: Browser, page: Page, live_server: LiveServer) -> None:
     context = browser.new_context(base_url=live_server.url, java_script_enabled=False)
     context.add_cookies(page.context.cookies())  # type: ignore[arg-type]

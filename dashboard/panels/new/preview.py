@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,10 +15,11 @@ from analysis.conclusions.searching import CANDIDATES
 from analysis.numbers import between, duration, grouped, plural, significant
 from dashboard.labels import command_lines, parameter_label, value_words
 from experiments import workloads
-from experiments.access import projects_for
+from experiments.access import may_register_programs, may_replace_program, projects_for, visible_trials
 from experiments.common.quantities import FRACTION, Dimension
 from experiments.common.stored_mappings import mapping_at
 from experiments.models import Cluster, ClusterTest, Trial
+from experiments.selectors.changed_programs import replaced_of_command, written
 from experiments.selectors.question import planned_question
 from experiments.selectors.trial_times import Estimate
 from experiments.specification import ExperimentSpec, design
@@ -66,6 +68,9 @@ class Preview:
     chosen: int
     link: str
     notes: list[str]
+    program_notes: list[str]
+    editable_program: str
+    """Slug if it is a program that the user may edit."""
     goal: list[str]
     """Rules of later rounds; empty without a goal."""
     question: str
@@ -125,6 +130,8 @@ def make_preview(
         chosen=chosen + 1,
         link=cluster.traits.link_in_words(design.link_of(plan.configurations[chosen].parameters), brief=True),
         notes=[*problems, *cautions(spec, plan, cluster, times, user)],
+        program_notes=program_notes(spec, plan, cluster, user),
+        editable_program=spec.workload if _may_edit(user, spec.workload) else "",
         goal=[*forecast_words(spec, launch.forecast_of(spec, plan, times, past)), *_later_rounds(spec)],
         question=_question_words(spec, plan),
     )
@@ -205,7 +212,6 @@ def cautions(
         *_without_unit(spec),
         *_too_long(spec, times),
         *_notes(spec),
-        *_absent_programs(spec, plan, cluster, user),
     ]
 
 
@@ -213,19 +219,38 @@ MOST_SEARCHED: Final = 100
 """Configurations of which the preview looks for the program."""
 
 
-def _absent_programs(spec: ExperimentSpec, plan: design.Design, cluster: Cluster, user: Any) -> list[str]:
-    """Return a note if full paths of programs that run here were not found.
+def program_notes(spec: ExperimentSpec, plan: design.Design, cluster: Cluster, user: Any) -> list[str]:
+    """Return notes on programs that run here: not found, or changed since a trial.
 
     Without the right to submit the specification, a user gets none: notes would show which files exist.
     """
-    if not cluster.traits.on_this_machine:
+    if not cluster.traits.on_this_machine or not projects_for(user, spec.to_dict()):
         return []
     first = plan.configurations[:MOST_SEARCHED]  # a preview is made at every change of the form
-    launches = (plan_launch(spec.workload, point.parameters, spec.cluster) for point in first)
-    paths = {plan.program[0] for plan in launches if plan.program[0].startswith("/")}
-    if not paths or not projects_for(user, spec.to_dict()):
-        return []
-    absent = sorted(filter(workloads.is_absent, paths))
+    commands = [plan_launch(spec.workload, point.parameters, spec.cluster).program for point in first]
+    past = visible_trials(user, by_keys=True).filter(
+        cluster=cluster, experiment__workload=spec.workload, experiment__origin={}
+    )
+    notes = _absent_programs({command[0] for command in commands})
+    if replaced := replaced_of_command({word for command in commands for word in _located(command)}, past):
+        path, started = replaced
+        notes.append(f"The file {path} changed after the trial of {written(started)}: new trials run another program.")
+    return notes
+
+
+def _may_edit(user: Any, workload: str) -> bool:
+    definition = workloads.find(workload)
+    return bool(
+        definition and definition.registered and may_register_programs(user) and may_replace_program(user, workload)
+    )
+
+
+def _located(command: Sequence[str]) -> Sequence[str]:
+    return [shutil.which(command[0]) or command[0], *command[1:]]
+
+
+def _absent_programs(programs: Iterable[str]) -> list[str]:
+    absent = sorted(filter(workloads.is_absent, programs))
     if len(absent) < 2:
         return [f"{program} was not found on this machine: trials with it may fail." for program in absent]
     others = plural(len(absent) - 1, "other program")

@@ -38,6 +38,8 @@ class Row:
     """One row; the rarely used fields are folded."""
 
     fields: Sequence[ProgramField]
+    reading_place: str
+    """Id of the value of a figure in the pasted output."""
 
     @property
     def main(self) -> list[ProgramField]:
@@ -234,7 +236,7 @@ class ProgramForm:
         return RowSet(path, _NOUNS[path], rows, spare, self._row(path, _PREFIX), self.errors.get(path, ()))
 
     def _row(self, path: str, number: str) -> Row:
-        return Row(list(self._cells(path, number)))
+        return Row(list(self._cells(path, number)), f"read-{path}-{number}")
 
     def _cells(self, path: str, number: str) -> Iterator[ProgramField]:
         for column in _COLUMNS[path]:

@@ -23,6 +23,7 @@ class FormFigure:
     name: str
     unit: str
     error_place: str
+    reading_place: str
     errors: Sequence[str]
     reading: Reading | None
 
@@ -69,6 +70,7 @@ def read_form(texts: Mapping[str, str]) -> dict[str, Any]:
             row.get("label") or row.get("name") or f"Figure {number + 1}",
             row.get("unit") or "1",
             f"err-extract-{number}-regex",
+            f"read-extract-{number}",
             errors.get(number, ()),
             readings.get(number),
         )

@@ -5,7 +5,7 @@ Measurements come as arrays: rows of the ORM would be 60 times slower.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 import numpy as np
@@ -83,7 +83,7 @@ _NAMES: Final = [
     "link_kept",
 ]
 _BRIEF: Final = (*(column for column in _FIXED if column.name in _NAMES), *_SIZE)
-"""Columns of a row per measurement; the table of trials has all."""
+"""Columns of a row per measurement, and of brief trials; the table of trials has all."""
 _LONG: Final = (
     _column("metric", _TEXT, "Metric."),
     _column("scope", _TEXT, "Traffic: all, or of MPI alone."),
@@ -101,11 +101,15 @@ def trials_of(configurations: QuerySet[Configuration], *, every: bool) -> QueryS
 class TrialTable:
     """The table of trials: one row per trial, or (``long``) per measurement.
 
+    ``brief`` names the parameters and metrics next to the first columns; empty: all.
+
     ``columns`` describe the columns of the frames that ``pieces`` yields, in order of trial keys. Links begin with ``address``, by default
     that of the settings.
     """
 
-    def __init__(self, trials: QuerySet[Trial], *, long: bool = False, address: str = "") -> None:
+    def __init__(
+        self, trials: QuerySet[Trial], *, long: bool = False, brief: Collection[str] = (), address: str = ""
+    ) -> None:
         chosen = ExportedTrials.of(trials)
         self._trials, self._long = chosen.trials, long
         self._facts, self._arrays = Facts(chosen, address or settings.PUBLIC_ADDRESS), Arrays(chosen)
@@ -114,6 +118,9 @@ class TrialTable:
         self.columns: tuple[Column, ...] = (
             (*_BRIEF, *parameters, *_LONG) if long else (*_FIXED, *_ACHIEVED, *_SIZE, *parameters, *measured)
         )
+        if brief:
+            named = {*(column.name for column in _BRIEF), *brief}
+            self.columns = tuple(column for column in self.columns if column.name in named)
 
     def pieces(self) -> Iterator[pl.DataFrame]:
         """Yield the rows in frames. Raise TooLarge beyond the processor time of a request."""

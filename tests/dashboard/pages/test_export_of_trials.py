@@ -47,10 +47,11 @@ def test_the_menu_of_an_experiment_downloads_its_trials_alone(page: Client, meas
     excluded = measured.trials.counted().first()
     Trial.objects.filter(pk=excluded.pk).update(state="failed")
     links = re.findall(r'href="(/explore/export[^"]+)"', page.get(measured.get_absolute_url()).content.decode())
-    assert [link.partition("?")[0].rpartition(".")[2] for link in links] == ["csv", "parquet"]
-    for link, form in zip(map(html.unescape, links), ("csv", "parquet"), strict=True):
+    assert [link.partition("?")[0].rpartition(".")[2] for link in links] == ["csv", "csv", "parquet"]
+    kinds = (("csv", "brief"), ("csv", "trials"), ("parquet", "trials"))
+    for link, (form, kind) in zip(map(html.unescape, links), kinds, strict=True):
         answer = page.get(link)
-        assert answer["Content-Disposition"] == f'attachment; filename="rankwire-{measured.slug}-trials.{form}"'
+        assert answer["Content-Disposition"] == f'attachment; filename="rankwire-{measured.slug}-{kind}.{form}"'
         rows = as_rows(form, b"".join(answer))  # type: ignore[arg-type]
         assert {row["experiment"] for row in rows} == {measured.slug}
         assert {int(row["trial"]) for row in rows} == set(measured.trials.values_list("pk", flat=True))
@@ -80,6 +81,21 @@ def test_every_trial_leaves_with_all_its_parameters_and_measurements(page: Clien
     assert [list(table[0]) for table in tables.values()] == [names] * 4
     assert [row["elapsed_s"] for row in tables["json"]] == [row["elapsed_s"] for row in rows]
     assert [float(row["elapsed_s"]) for row in tables["csv"]] == [row["elapsed_s"] for row in rows]
+
+
+def test_a_brief_table_has_swept_parameters_and_main_metrics_of_the_same_trials(
+    page: Client, measured: Experiment
+) -> None:
+    brief, full = (as_rows("parquet", exported(page, "parquet", rows=kind)) for kind in ("brief", "trials"))
+    assert brief == [{name: row[name] for name in brief[0]} for row in full]
+    swept = {f"parameter.{name}" for name in measured.specification["sweep"]}
+    assert swept | {"parameter.hosts", "parameter.ranks"} == {
+        name for name in brief[0] if name.startswith("parameter.")
+    }
+    assert {"experiment", "trial", "counts", "excluded", "elapsed_s"} < set(brief[0])
+    assert len(brief[0]) < 25 < len(full[0])
+    columns = json.loads(exported(page, "csvm", rows="brief"))["tableSchema"]["columns"]
+    assert [column["name"] for column in columns] == list(brief[0])
 
 
 def test_a_row_for_each_measurement_has_its_unit(page: Client, measured: Experiment) -> None:

@@ -407,6 +407,12 @@ def test_output_shows_what_each_pattern_reads(maintainer):
         "is not in the output (its pattern matches no line)"
         in page.xpath("//*[@id='err-extract-2-regex']")[0].text_content()
     )
+    beside_rows = [page.xpath(f"//*[@id='read-extract-{row}']")[0].text_content().split() for row in range(3)]
+    assert [[word for word in words if word[0].isdigit()] for words in beside_rows] == [
+        ["250ms,", "3"],
+        ["3,", "4"],
+        [],
+    ]
     assert "no line of the standard output matches /end/" in response.context["refused"]
     assert Program.latest("solver") is None
 

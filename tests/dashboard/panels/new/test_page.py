@@ -1,6 +1,8 @@
 """The new-experiment form: its specification, and errors at their fields."""
 
 import re
+from dataclasses import replace
+from hashlib import sha256
 
 import pytest
 import yaml
@@ -11,10 +13,10 @@ from dashboard.labels import SAME_WORK
 from dashboard.pages import new
 from dashboard.panels.new.draft import as_yaml, draft_from_post
 from dashboard.panels.new.form import Form
-from dashboard.panels.new.preview import cautions
+from dashboard.panels.new.preview import program_notes
 from experiments import workloads
 from experiments.library import built_in
-from experiments.models import Artifact, Cluster, Experiment, Trial
+from experiments.models import Artifact, Cluster, Experiment, Program, Project, Trial
 from experiments.specification import parse, parse_yaml
 from experiments.specification.design import expand
 from experiments.specification.launch_plan import plan_launch
@@ -74,7 +76,7 @@ def _notes_of_programs(user, kind, **changes):
     spec = parse(specification(**changes))
     cluster = Cluster.objects.get(slug="testbed")
     cluster.kind = kind
-    return [note for note in cautions(spec, expand(spec), cluster, [], user) if "not found on this machine" in note]
+    return program_notes(spec, expand(spec), cluster, user)
 
 
 def _command(program):
@@ -101,6 +103,32 @@ def test_programs_that_this_machine_lacks_are_noted_if_they_would_run_here(libra
     library.memberships.filter(user=person).update(role="maintainer")
     notes = _notes_of_programs(person, kind, **changes)
     assert [note.partition(" not found")[0] for note in notes] == words
+
+
+def test_a_program_rebuilt_since_its_last_trial_is_named_before_the_start(library, person, tmp_path):
+    program = tmp_path / "halo"
+    program.write_bytes(b"first")
+    library.memberships.filter(user=person).update(role="maintainer")
+    changes = _command(str(program))
+    factories.experiment(**changes)
+    facts = {"program": {"path": str(program), "sha256": sha256(b"first").hexdigest()}}
+    factories.finished(replace(factories.RESULT, environment=facts))
+    assert _notes_of_programs(person, "testbed", **changes) == []
+    program.write_bytes(b"rebuilt")
+    assert [str(program) in note for note in _notes_of_programs(person, "testbed", **changes)] == [True]
+    assert _notes_of_programs(person, "ssh", **changes) == []
+    assert _notes_of_programs(person, "testbed", **_command("/bin/true")) == []
+    stranger = factories.person("stranger", "maintainer", Project.objects.create(slug="other", name="Other"))
+    assert _notes_of_programs(stranger, "testbed", **changes) == []
+
+
+@pytest.mark.parametrize(("role", "links"), [("maintainer", 1), ("submitter", 0)])
+def test_a_note_on_a_registered_program_leads_to_its_form(page, library, person, role, links, registered_programs):
+    library.memberships.filter(user=person).update(role=role)
+    Program.register({"name": "absent", "program": ["/opt/absent/solver"]}, author=person)
+    answer = preview(page, workload="absent")
+    assert "/opt/absent/solver was not found" in answer
+    assert answer.count(f'href="{reverse("program", args=["absent"])}"') == links
 
 
 def test_a_user_who_may_not_start_a_program_does_not_learn_whether_it_exists(person):
