@@ -72,15 +72,20 @@ def _written(moment: datetime | None) -> str:
     return f"{local.day} {local:%b %Y, %H:%M}"
 
 
-def replaced_file(experiment: Experiment) -> tuple[str, datetime | None] | None:
-    """Return the file that changed since the last trial, and that trial's start.
+def last_program(experiment: Experiment) -> tuple[Any, datetime | None]:
+    """Return the recorded files of the last finished trial, and its start."""
+    finished = experiment.trials.current().filter(state=State.FINISHED, environment__isnull=False).order_by("-pk")
+    return finished.values_list("environment__facts__program", "running_at").first() or (None, None)
+
+
+def replaced_file(experiment: Experiment, last: tuple[Any, datetime | None]) -> tuple[str, datetime | None] | None:
+    """Return the file that changed since the ``last`` trial, and that trial's start.
 
     Only on clusters of this machine, for files that this process can read.
     """
     if experiment.cluster is None or not experiment.cluster.traits.on_this_machine or experiment.is_imported:
         return None
-    last = experiment.trials.current().filter(state=State.FINISHED, environment__isnull=False).order_by("-pk")
-    program, started = last.values_list("environment__facts__program", "running_at").first() or (None, None)
+    program, started = last
     files = (_file(program, part) for part in _PARTS)
     path = next((path for path, digest in files if digest and _present(path) not in (None, digest)), None)
     return None if path is None else (path, started)
