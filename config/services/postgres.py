@@ -52,6 +52,7 @@ class Postgres(Service):
             "unix_socket_directories": "",  # the path of a socket has at most 107 bytes
             "max_connections": "200",
             "jit": "off",  # compiling takes longer than the queries
+            "random_page_cost": "1.1",  # data is in memory or on flash: a few rows come from an index, not by reading a whole table
         }
         if not self.durable:
             settings |= {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -46,11 +47,12 @@ from experiments.selectors import (
     busy_seconds,
     excluded_trials,
     excluded_trials_of,
+    is_open,
     progress_of,
     running_trials,
     waiting,
 )
-from experiments.selectors.changed_programs import replaced_file
+from experiments.selectors.changed_programs import last_program, replaced_file
 from experiments.selectors.diagnosis import answers_of, cached_diagnosis, diagnosis_of
 from experiments.selectors.page_cache import cached_page
 from experiments.selectors.queue_forecast import Outlook, outlooks
@@ -68,12 +70,10 @@ _REPORTS = (Membership.Role.SUBMITTER, Membership.Role.MAINTAINER)
 @require_GET
 def page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show one experiment with its charts."""
-    experiment = find_experiment(request, slug)
-    status, rows_from = _status(request.user, experiment), query_value(request, "from")
-    compute = partial(results_of, experiment, rows_from=rows_from)
-    is_cached = status["progress"].is_over and not rows_from
-    results = cached_page(experiment, compute) if is_cached else compute()
-    context = {"place": "experiments", **status, **results, **_setup(experiment)}
+    experiment, rows_from = find_experiment(request, slug), query_value(request, "from")
+    compute = partial(_rows_of, experiment, rows_from=rows_from)
+    rows = compute() if rows_from or is_open(experiment) else cached_page(experiment, compute)
+    context = {"place": "experiments", **rows, **_status(request.user, experiment, rows), **_setup(experiment)}
     context |= _tabs(query_value(request, "tab"), context["configurations"])
     context |= allowed(request.user, experiment, context["progress"])
     context["pins"] = f"chart {slug}" if context["may_report"] else ""
@@ -82,7 +82,7 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
     context["toured"] = bool(query_value(request, "tour"))
     context["repeatable"] = _repeatable(context)
     if context["may_change"] and not context.get("goal"):
-        context["replaced_file"] = replaced_file(experiment)
+        context["replaced_file"] = replaced_file(experiment, rows["last_program"])
     return render(request, "experiment/page.html", context)
 
 
@@ -110,9 +110,9 @@ def live(request: HttpRequest, slug: str) -> HttpResponse:
     """Render the parts that change during a run; charts only if another trial ended."""
     experiment = find_experiment(request, slug)
     rows_from = query_value(request, "from")
-    status = {**_status(request.user, experiment), "rows_from": rows_from if rows_from.isdecimal() else ""}
-    complete = query_value(request, "complete")
-    progress = status["progress"]
+    counts, complete = _counts(experiment), query_value(request, "complete")
+    status = _status(request.user, experiment, counts) | {"rows_from": rows_from if rows_from.isdecimal() else ""}
+    progress = counts["progress"]
     if request.GET.get("seen") == str(progress.over) and not progress.is_over:
         return render(request, "experiment/_live.html", {**status, "complete": complete})
     context: dict[str, Any] = {**status, **results_of(experiment, rows_from=rows_from), "changed": True}
@@ -178,12 +178,28 @@ def _has_own_links(user: Any, experiment: Experiment, role: str | None) -> bool:
     return role == Membership.Role.VIEWER and experiment.share_links.filter(made_by=user).exists()
 
 
-def _status(user: Any, experiment: Experiment) -> dict[str, Any]:
+def _rows_of(experiment: Experiment, *, rows_from: str) -> dict[str, Any]:
+    """Return what the page reads from the rows of trials and configurations alone."""
+    counts, results = _counts(experiment), results_of(experiment, rows_from=rows_from)
+    excluded = {} if experiment.published else _apart(experiment)
+    return {**counts, **results, **excluded, "last_program": last_program(experiment.trials.current())}
+
+
+def _counts(experiment: Experiment) -> dict[str, Any]:
+    """Return the numbers of trials and the time that they took."""
     progress = progress_of([experiment])[experiment.pk]
-    repeats = experiment.trials.current().repeats().count() if progress.flagged else 0
     return {
-        "experiment": experiment,
         "progress": progress,
+        "repeats": experiment.trials.current().repeats().count() if progress.flagged else 0,
+        "took_s": busy_seconds(experiment) if progress.is_over and progress.total else None,
+    }
+
+
+def _status(user: Any, experiment: Experiment, counts: Mapping[str, Any]) -> dict[str, Any]:
+    progress: Progress = counts["progress"]
+    return {
+        **counts,
+        "experiment": experiment,
         "why_held": experiment.why_held if progress.is_held else "",
         "may_go_on": progress.is_held and may_run_more(user, experiment),
         "held_program": _held_program(user, experiment) if progress.is_held else None,
@@ -192,9 +208,7 @@ def _status(user: Any, experiment: Experiment) -> dict[str, Any]:
         "state_words": "" if experiment.published else chip_words(progress),
         "shares": _shares(progress),
         "over_budget": _over_budget(experiment) if progress.stopped else "",
-        "repeats": repeats,
-        "repeats_words": f"{plural(repeats, 'repeat')} after other load",
-        "took_s": busy_seconds(experiment) if progress.is_over and progress.total else None,
+        "repeats_words": f"{plural(counts['repeats'], 'repeat')} after other load",
         **rounds_context(user, experiment),
         **({} if progress.is_over else _still_to_come(user, experiment)),
     }
@@ -322,11 +336,11 @@ def _versions(experiment: Experiment) -> list[dict[str, Any]]:
     return rows
 
 
-def _apart(experiment: Experiment) -> list[dict[str, Any]]:
-    """Return the excluded trials with their points and reasons."""
+def _apart(experiment: Experiment) -> dict[str, Any]:
+    """Return the excluded trials with their points and reasons, and their number."""
     trials, swept = excluded_trials(experiment, MOST_APART), swept_of(experiment)
     why = why_apart(experiment, trials)
-    return [
+    rows = [
         {
             "trial": trial,
             "point": parameters_sentence(trial.configuration.parameters, swept),
@@ -335,6 +349,8 @@ def _apart(experiment: Experiment) -> list[dict[str, Any]]:
         }
         for trial in trials
     ]
+    in_all = len(rows) if len(rows) < MOST_APART else excluded_trials_of(experiment).count()
+    return {"apart": rows, "apart_in_all": in_all}
 
 
 def _setup(experiment: Experiment) -> dict[str, Any]:
@@ -346,10 +362,6 @@ def _setup(experiment: Experiment) -> dict[str, Any]:
         }
     setup["yaml"] = as_yaml(experiment.specification)
     setup["versions"] = _versions(experiment)
-    setup["apart"] = _apart(experiment)
-    setup["apart_in_all"] = (
-        len(setup["apart"]) if len(setup["apart"]) < MOST_APART else excluded_trials_of(experiment).count()
-    )
     try:
         spec = experiment.spec
     except InvalidSpec:

@@ -9,6 +9,7 @@ from experiments.selectors.experiments import (
     configuration_rows,
     excluded_trials,
     excluded_trials_of,
+    is_open,
     neighbours,
     progress_of,
     related_publications,

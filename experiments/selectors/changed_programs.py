@@ -75,26 +75,35 @@ def written(moment: datetime | None) -> str:
     return f"{local.day} {local:%b %Y, %H:%M}"
 
 
-def replaced_file(experiment: Experiment) -> tuple[str, datetime | None] | None:
-    """Return the file that changed since the last trial, and that trial's start.
+Ended = tuple[Any, datetime | None]
+"""The recorded files of a finished trial, and its start."""
+
+
+def last_program(trials: QuerySet[Trial]) -> Ended:
+    """Return the files and the start of the last finished one of ``trials``."""
+    finished = trials.filter(state=State.FINISHED, environment__isnull=False).order_by("-pk")
+    return finished.values_list("environment__facts__program", "running_at").first() or (None, None)
+
+
+def replaced_file(experiment: Experiment, last: Ended) -> tuple[str, datetime | None] | None:
+    """Return the file that changed since the ``last`` trial, and that trial's start.
 
     Only on clusters of this machine, for files that this process can read.
     """
     if experiment.cluster is None or not experiment.cluster.traits.on_this_machine or experiment.is_imported:
         return None
-    return _replaced(experiment.trials.current())
+    return _replaced(last)
 
 
 def replaced_of_command(words: Collection[str], trials: QuerySet[Trial]) -> tuple[str, datetime | None] | None:
     """Return the file in ``words`` that changed since its last trial, as above."""
     files = {os.path.realpath(word) for word in words if word.startswith("/")}  # as trials record them
     recorded = Environment.objects.filter(facts__program__path__in=files)
-    return _replaced(trials.filter(environment__in=recorded), files)
+    return _replaced(last_program(trials.filter(environment__in=recorded)), files)
 
 
-def _replaced(trials: QuerySet[Trial], among: Collection[str] | None = None) -> tuple[str, datetime | None] | None:
-    last = trials.filter(state=State.FINISHED, environment__isnull=False).order_by("-pk")
-    program, started = last.values_list("environment__facts__program", "running_at").first() or (None, None)
+def _replaced(last: Ended, among: Collection[str] | None = None) -> tuple[str, datetime | None] | None:
+    program, started = last
     files = (_file(program, part) for part in _PARTS)
     changed = (path for path, digest in files if digest and _present(path) not in (None, digest))
     path = next((path for path in changed if among is None or path in among), None)

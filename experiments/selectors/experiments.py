@@ -170,6 +170,13 @@ def progress_of(experiments: Iterable[Experiment]) -> dict[int, Progress]:
     return {e.pk: progress.get(e.pk, Progress()) for e in experiments}
 
 
+def is_open(experiment: Experiment) -> bool:
+    """Return whether a trial has not ended, or a round of the goal is not decided."""
+    trials = Exists(experiment.trials.current().unfinished())
+    rounds = Exists(Round.objects.filter(experiment=experiment, outcome=""))
+    return Experiment.objects.filter(trials | rounds, pk=experiment.pk).exists()
+
+
 def busy_seconds(experiment: Experiment) -> float | None:
     """Return the seconds with trials in progress, without pauses over a minute.
 
@@ -233,7 +240,17 @@ def excluded_trials_of(experiment: Experiment) -> QuerySet[Trial]:
 
 def excluded_trials(experiment: Experiment, most: int = 200) -> list[Trial]:
     """Return the newest excluded trials, newest first."""
-    columns = ("state", "kind", "repetition", "attempt", "version", "superseded", "trust", "configuration")
+    columns = (
+        "state",
+        "kind",
+        "repetition",
+        "attempt",
+        "version",
+        "superseded",
+        "trust",
+        "configuration",
+        "experiment",
+    )
     return list(excluded_trials_of(experiment).select_related("configuration").only(*columns).order_by("-pk")[:most])
 
 

@@ -14,10 +14,9 @@ from dashboard.labels import parameter_label, value_words, workload_title
 from dashboard.panels.new.draft import holds_text
 from dashboard.states import BEST
 from experiments.metrics import deciding_metric, described
-from experiments.models import Experiment, Measurement, Status
+from experiments.models import Experiment, Status, Summary
 from experiments.selectors import Progress, progress_of
 from experiments.selectors.diagnosis import last_strengths
-from experiments.selectors.explorer import Median
 from experiments.specification.ranges import expand_values
 
 # More points are not readable at 112 pixels.
@@ -84,12 +83,13 @@ def experiment_rows(
     The best point of a curve is marked if the answer names one.
     """
     progress = progress_of(experiments)
-    curves, strengths = _deciding_curves(experiments), last_strengths(experiments)
+    # One line would join curves of several factors.
+    drawn = [e for e in experiments if len(e.specification.get("sweep", {})) <= 1 or e.specification.get("zip")]
+    curves = _deciding_curves(drawn)
+    strengths = last_strengths(experiments) if answers is None else {pk: a.strength for pk, a in answers.items()}
     rows = []
     for e in experiments:
         metric, values = curves.get(e.pk, ("", []))
-        if len(e.specification.get("sweep", {})) > 1 and not e.specification.get("zip"):
-            values = []  # one line would join curves of several factors
         drawn_values, is_marked = values[:MOST_SPARK_POINTS], e.published or strengths.get(e.pk) in BEST
         spark = sparkline(drawn_values, of=_spark_title(metric), highest=_is_rate(metric), is_marked=is_marked)
         rows.append(ExperimentRow(e, progress[e.pk], sweep_words(e), spark, (answers or {}).get(e.pk)))
@@ -99,16 +99,15 @@ def experiment_rows(
 def _deciding_curves(experiments: Sequence[Experiment]) -> dict[int, tuple[str, list[float]]]:
     """Return the deciding metric, or the elapsed time, and its medians."""
     deciding = {e.pk: deciding_metric(e.workload, e.specification) for e in experiments}
-    rows = (
-        Measurement.objects.counted()
-        .filter(trial__experiment__in=list(deciding), metric__in={_ELAPSED, *deciding.values()}, scope="all")
-        .values("trial__experiment_id", "metric", "trial__configuration__position", "trial__configuration_id")
-        .annotate(median=Median("value"))
-        .order_by("trial__experiment_id", "trial__configuration__position", "trial__configuration_id")
-    )
+    rows = Summary.objects.filter(
+        configuration__experiment__in=list(deciding),
+        configuration__in_design=True,
+        metric__in={_ELAPSED, *deciding.values()},
+        scope="all",
+    ).order_by("configuration__experiment", "configuration__position", "configuration")
     curves: dict[tuple[int, str], list[float]] = {}
-    for row in rows:
-        curves.setdefault((row["trial__experiment_id"], row["metric"]), []).append(row["median"])
+    for experiment, metric, median in rows.values_list("configuration__experiment_id", "metric", "median"):
+        curves.setdefault((experiment, metric), []).append(median)
     return {
         pk: (name, curves[pk, name])
         for pk, metric in deciding.items()

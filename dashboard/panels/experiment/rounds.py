@@ -23,7 +23,7 @@ from experiments.access import may_cancel, may_run_more
 from experiments.metrics import described
 from experiments.models import Configuration, Experiment, Hold, Kind, Round, State
 from experiments.models.states import excluded_as_disturbed
-from experiments.selectors.changed_programs import replaced_file
+from experiments.selectors.changed_programs import last_program, replaced_file
 from experiments.selectors.diagnosis import last_answer
 from experiments.selectors.goals import Spent, goal_of, spent_of
 from experiments.specification.goal import Goal
@@ -85,7 +85,9 @@ def rounds_context(user: Any, experiment: Experiment) -> dict[str, Any]:
         "hidden_points": max(0, len(drawn) - _MOST_POINTS),
         "may_pause": is_open and (may_run_more if is_paused else may_cancel)(user, experiment),
         "may_go_further": may_go_further,
-        "replaced_file": replaced_file(experiment) if may_go_further else None,
+        "replaced_file": replaced_file(experiment, last_program(experiment.trials.current()))
+        if may_go_further
+        else None,
         "further": [] if is_open else _further(goal, spent, last_answer(experiment)),
     }
 

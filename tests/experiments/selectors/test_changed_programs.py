@@ -14,7 +14,7 @@ from django.test import Client
 from dashboard.panels.experiment.diagnosis import diagnosis_context
 from dashboard.panels.experiment.results import Results
 from experiments.models import Experiment
-from experiments.selectors.changed_programs import changed_programs, replaced_file
+from experiments.selectors.changed_programs import changed_programs, last_program, replaced_file
 from experiments.selectors.diagnosis import diagnosis_of
 from experiments.selectors.study import study_of
 from tests.experiments import factories
@@ -83,12 +83,12 @@ def test_a_file_that_was_replaced_after_the_last_trial_is_named_before_more_are_
     program.write_bytes(b"first")
     experiment = ended(*[facts(sha256(b"first").hexdigest(), str(program))] * 2)
     client.force_login(get_user_model().objects.create_superuser("admin"))
-    assert replaced_file(experiment) is None
+    assert replaced_file(experiment, last_program(experiment.trials.current())) is None
     assert str(program) not in client.get(experiment.get_absolute_url()).text
     program.write_bytes(b"rebuilt")
-    changed = replaced_file(experiment)
+    changed = replaced_file(experiment, last_program(experiment.trials.current()))
     assert changed is not None
     assert changed[0] == str(program)
     assert str(program) in client.get(experiment.get_absolute_url()).text
     program.unlink()
-    assert replaced_file(experiment) is None
+    assert replaced_file(experiment, last_program(experiment.trials.current())) is None

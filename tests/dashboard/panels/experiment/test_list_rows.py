@@ -1,21 +1,31 @@
 """Rows of lists describe the current version of an experiment."""
 
+from django.db import connection
+
 from dashboard.charts.marks import sparkline
 from dashboard.panels.experiment import list_rows
-from dashboard.panels.experiment.list_rows import experiment_rows
-from experiments.models import Measurement, State, Trial
+from dashboard.panels.experiment.list_rows import ExperimentRow, experiment_rows
+from experiments.models import Experiment, Measurement, State, Trial
 from experiments.specification import parse
 from tests.dashboard.laboratory import specification
+
+
+def row_of(experiment: Experiment) -> ExperimentRow:
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")  # summaries are written at the end of a transaction
+        cursor.execute("SET CONSTRAINTS ALL DEFERRED")
+    (row,) = experiment_rows([experiment])
+    return row
 
 
 def test_it_draws_no_point_that_a_revision_dropped(submit, run):
     experiment = submit(repetitions=1)
     run()
-    (before,) = experiment_rows([experiment])
+    before = row_of(experiment)
     assert before.spark is not None
     assert len(before.spark.points) == 3
     experiment.revise(parse(specification(sweep={"hosts": [2, 4]}, repetitions=1)))
-    (after,) = experiment_rows([experiment])
+    after = row_of(experiment)
     assert after.spark == sparkline([2.1 * 1.02, 2.6 * 1.02], is_marked=False)
 
 
@@ -30,7 +40,7 @@ def test_its_sparkline_is_of_what_decides_and_marks_the_best_of_an_answer(submit
     best = {}
     for strength in ("firm", "moderate", "open"):
         monkeypatch.setattr(list_rows, "last_strengths", lambda _, strength=strength: {experiment.pk: strength})
-        (row,) = experiment_rows([experiment])
+        row = row_of(experiment)
         best[strength] = row.spark.best
 
     assert row.spark == sparkline([0.8, 1.2, 0.4], of="HPL rate", highest=True, is_marked=False)
@@ -40,5 +50,5 @@ def test_its_sparkline_is_of_what_decides_and_marks_the_best_of_an_answer(submit
 def test_several_factors_have_no_sparkline(submit, run):
     experiment = submit(repetitions=1, sweep={"hosts": [1, 2], "link.delay": ["0 ms", "1 ms"]})
     run()
-    (row,) = experiment_rows([experiment])
+    row = row_of(experiment)
     assert row.spark is None
