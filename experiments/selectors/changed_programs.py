@@ -23,6 +23,8 @@ _PARTS: Final = ("program", "script")
 _MOST_HASHED_BYTES: Final = 64 << 20
 Ran = tuple[int, int | None, datetime | None]
 """Configuration, environment and start of a trial."""
+Ended = tuple[Any, datetime | None]
+"""The recorded files of a finished trial, and its start."""
 
 
 def changed_programs(trials: Iterable[Ran]) -> tuple[tuple[ProgramFile, ...], ...]:
@@ -73,10 +75,6 @@ def written(moment: datetime | None) -> str:
         return ""
     local = timezone.localtime(moment)
     return f"{local.day} {local:%b %Y, %H:%M}"
-
-
-Ended = tuple[Any, datetime | None]
-"""The recorded files of a finished trial, and its start."""
 
 
 def last_program(trials: QuerySet[Trial]) -> Ended:
