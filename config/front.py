@@ -136,6 +136,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]
     """A connection, with the time since which the rest of its request is due."""
 
     parser_class = Request
+    requests: list[Request]
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -152,13 +153,13 @@ class Channel(HTTPChannel):  # type: ignore[misc]
         return int(super().write_soon(data))
 
     def drop_requests(self) -> None:
-        """Close the connection when its answers are read; the client sends the requests again."""
+        """Close the connection when its answers are read."""
         for request in self.requests:
             request.close()
         self.requests, self.close_when_flushed = [], True
 
     def waited_s(self, now: float) -> float:
-        """Return since when the client has sent or read nothing; 0 while its request is served."""
+        """Return how long the client has sent or read nothing; 0 while it is served."""
         if self.total_outbufs_len:
             return time.time() - float(self.last_activity)
         return now - self.waits_since if self.owes else 0.0
@@ -173,7 +174,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]
         return not self.requests and not self.total_outbufs_len
 
     def is_late(self, now: float) -> bool:
-        """Return whether the client exceeded the time limit of its request or of an answer."""
+        """Return whether the client exceeded the time limit of a request or answer."""
         if self.total_outbufs_len:
             return self.waited_s(now) > IDLE_S  # waitress would wait until it can write
         began_nothing = self.request is None and self.last_activity > self.creation_time
