@@ -24,11 +24,12 @@ from django.db.backends.signals import connection_created
 from gunicorn.workers.base import Worker
 from waitress import wasyncore
 from waitress.adjustments import Adjustments
+from waitress.buffers import OverflowableBuffer
 from waitress.channel import HTTPChannel
 from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.server import TcpWSGIServer, UnixWSGIServer
 from waitress.task import ThreadedTaskDispatcher
-from waitress.utilities import Error, RequestEntityTooLarge
+from waitress.utilities import BadRequest, Error, RequestEntityTooLarge
 
 from dashboard.middleware.front import limit_bytes
 
@@ -43,13 +44,20 @@ SWITCH_S: Final = 0.001
 STATEMENT_MS: Final = 30_000
 ACCEPTED_AT_ONCE: Final = 100
 MOST_CONNECTIONS: Final = 1000
-"""Connections of one process. Beyond it, those that have sent nothing for the longest time are closed."""
+"""Connections of one process. Beyond it, those that have sent or read nothing for the longest time are closed."""
 MOST_BUFFERED_BYTES: Final = 1 << 30
 """Buffer of one answer, on disk, before its thread waits for a slow client."""
-
+MOST_BUFFERED_TOGETHER: Final = 2 << 30
+"""Buffers of one process. Beyond it, connections that have read nothing for the longest time are closed."""
+MOST_UNREAD_BYTES: Final = 256 << 10
+"""Answers of a connection, in memory. A larger one is on disk, and further requests sent before it is read are dropped."""
+MOST_CHUNK_HEAD_BYTES: Final = 16 << 10
+"""The line before a chunk, or the trailer: waitress copies all of it for each packet."""
 
 MOST_UPLOADS: Final = 4
 """Bodies above the usual limit that one process receives at once: they are on disk before their sender is known."""
+SLOWEST_UPLOAD: Final = settings.MAX_BODY_BYTES / BODY_S
+"""Bytes per second. A slower one leaves its place: it cannot end in time."""
 _FOLDED: Final = re.compile(rb"\r\n[ \t]")
 _uploads: weakref.WeakSet[Request] = weakref.WeakSet()
 
@@ -73,6 +81,7 @@ class Request(HTTPRequestParser):  # type: ignore[misc]
     completed: bool
     path = ""
     is_upload = False
+    began = 0.0
 
     def parse_header(self, header_plus: bytes) -> None:
         """Refuse framings that servers read differently (RFC 9112, 5.2 and 6.1)."""
@@ -91,6 +100,7 @@ class Request(HTTPRequestParser):  # type: ignore[misc]
             self.adj = copy.copy(self.adj)
             self.adj.max_request_body_size = limit_bytes(self.path.removeprefix(settings.PREFIX)) + 1
             self.is_upload = self.adj.max_request_body_size > settings.MAX_BODY_BYTES + 1
+            self.began = time.monotonic()
 
     def received(self, data: bytes) -> int:
         consumed: int = super().received(data)
@@ -98,13 +108,24 @@ class Request(HTTPRequestParser):  # type: ignore[misc]
             self.error = None
             self.headers["CONNECTION"] = "close"
             self.headers["CONTENT_LENGTH"] = str(max(self.content_length, self.body_bytes_received))
+        body = self.body_rcv
+        if self.chunked and body is not None and len(body.control_line + body.trailer) > MOST_CHUNK_HEAD_BYTES:
+            self.error, self.completed = BadRequest("the line before a chunk or the trailer is too long"), True
         if self.is_upload and not self.completed and self not in _uploads:
             if len(_uploads) >= MOST_UPLOADS:
-                self.error = TooManyUploads("Other files are being imported. Try again in a minute.")
-                self.completed = True
-            else:
+                slowest = min(_uploads, key=Request.bytes_per_second)
+                (slowest if slowest.bytes_per_second() < SLOWEST_UPLOAD else self).refuse_upload()
+            if not self.completed:
                 _uploads.add(self)
         return consumed
+
+    def bytes_per_second(self) -> float:
+        return self.body_bytes_received / (time.monotonic() - self.began + 1)  # type: ignore[no-any-return]
+
+    def refuse_upload(self) -> None:
+        """Answer the next byte with an error."""
+        _uploads.discard(self)
+        self.error, self.completed = TooManyUploads("Other files are being imported. Try again in a minute."), True
 
     def close(self) -> None:
         _uploads.discard(self)
@@ -115,6 +136,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]
     """A connection, with the time since which the rest of its request is due."""
 
     parser_class = Request
+    requests: list[Request]
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -125,13 +147,36 @@ class Channel(HTTPChannel):  # type: ignore[misc]
             self.waits_since = time.monotonic()
         return bool(super().received(data))
 
+    def write_soon(self, data: Any) -> int:
+        if not self.total_outbufs_len:
+            self.last_activity = time.time()  # from now on the client has something to read
+        return int(super().write_soon(data))
+
+    def drop_requests(self) -> None:
+        """Close the connection when its answers are read."""
+        for request in self.requests:
+            request.close()
+        self.requests, self.close_when_flushed = [], True
+
+    def waited_s(self, now: float) -> float:
+        """Return how long the client has sent or read nothing; 0 while it is served."""
+        if self.total_outbufs_len:
+            return time.time() - float(self.last_activity)
+        return now - self.waits_since if self.owes else 0.0
+
+    @property
+    def buffered_bytes(self) -> int:
+        return sum(len(buffer) for buffer in list(self.outbufs) if isinstance(buffer, OverflowableBuffer))
+
     @property
     def owes(self) -> bool:
         """Return whether the server waits for the client."""
         return not self.requests and not self.total_outbufs_len
 
     def is_late(self, now: float) -> bool:
-        """Return whether the client exceeded the time limit of its request."""
+        """Return whether the client exceeded the time limit of a request or answer."""
+        if self.total_outbufs_len:
+            return self.waited_s(now) > IDLE_S  # waitress would wait until it can write
         began_nothing = self.request is None and self.last_activity > self.creation_time
         if not self.owes or began_nothing:
             return False  # waitress ends connections that are idle between two requests
@@ -153,6 +198,9 @@ class _Server:
                 return
 
     def add_task(self, channel: Channel) -> None:
+        if channel.total_outbufs_len > MOST_UNREAD_BYTES:
+            channel.drop_requests()
+            return
         asks_for_health = channel.requests[0].path in (HEALTH, settings.PREFIX + HEALTH)
         dispatcher = self.health if asks_for_health else self.task_dispatcher  # type: ignore[attr-defined]
         dispatcher.add_task(channel)
@@ -201,6 +249,7 @@ class BufferedWorker(Worker):  # type: ignore[misc]
             url_prefix=settings.PREFIX,
             max_request_body_size=settings.MAX_BODY_BYTES + 1,
             max_request_header_size=64 << 10,
+            outbuf_overflow=MOST_UNREAD_BYTES,
             outbuf_high_watermark=MOST_BUFFERED_BYTES,
             # Django trusts X-Forwarded-Proto only if the administrator configured a proxy.
             clear_untrusted_proxy_headers=False,
@@ -244,13 +293,17 @@ def limit_statements(connection: Any, **_: Any) -> None:
 
 
 def drop_late(channels: list[Channel]) -> None:
-    """Close late connections, and beyond the maximum those with the longest waits."""
+    """Close late connections, and beyond the maxima those with the longest waits."""
     now = time.monotonic()
-    owing = sorted((channel for channel in channels if channel.owes), key=lambda channel: channel.waits_since)
-    too_many = set(owing[: max(len(channels) - MOST_CONNECTIONS, 0)])
-    for channel in channels:
-        if channel in too_many or channel.is_late(now):
+    surplus = len(channels) - MOST_CONNECTIONS
+    excess_bytes = sum(channel.buffered_bytes for channel in channels) - MOST_BUFFERED_TOGETHER
+    for channel in sorted(channels, key=lambda channel: channel.waited_s(now), reverse=True):
+        held, waits = channel.buffered_bytes, channel.waited_s(now) > 0
+        if channel.is_late(now) or (waits and (surplus > 0 or (held and excess_bytes > 0))):
+            surplus, excess_bytes = surplus - 1, excess_bytes - held
             channel.will_close = True
+            if channel.total_outbufs_len:
+                channel.handle_close()  # nothing can be written
 
 
 def logged(application: Callable[..., Any], log: Any) -> Callable[..., Any]:
@@ -277,4 +330,4 @@ def _connection_limit() -> int:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     allowed = 8192 if most == resource.RLIM_INFINITY else min(most, 8192)
     resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, most))
-    return max(allowed - 256, 64)
+    return max((allowed - 256) // 3, 64)  # each may hold a file that is sent, and a buffer

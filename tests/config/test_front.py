@@ -6,7 +6,7 @@ import runpy
 import socket
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import psutil
 import pytest
 from django.conf import settings
+from waitress.adjustments import Adjustments
 
 from config import front
 from tests.config.processes import wait_for
@@ -116,7 +117,7 @@ def test_few_large_bodies_are_received_at_once(site: Site) -> None:
     head = b"POST /imports/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000000\r\n\r\n"
     people = [site.connection() for _ in range(front.MOST_UPLOADS + 1)]
     for person in people:
-        person.sendall(head + b"x" * 1000)
+        person.sendall(head + b"x" * (4 << 20 if person is not people[-1] else 1000))
         time.sleep(0.1)
     assert people[-1].recv(65536).startswith(b"HTTP/1.1 503 ")
     for person in people:
@@ -132,6 +133,17 @@ def test_few_large_bodies_are_received_at_once(site: Site) -> None:
                 return True
 
     wait_for(is_received)
+
+
+def test_large_bodies_that_trickle_keep_none_of_another_user_out(site: Site) -> None:
+    people = [site.connection() for _ in range(front.MOST_UPLOADS)]
+    for person in people:
+        person.sendall(b"POST /imports/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000000\r\n\r\n" + b"x" * 1000)
+        site.health_s()
+    body = b"x" * (settings.MAX_BODY_BYTES + 1)
+    assert site.answer("POST", "/api/v1/imports/", body, **{"Content-Type": "application/zip"})[0] == 401
+    for person in people:
+        person.close()
 
 
 def test_what_it_answered_is_in_the_log(site: Site) -> None:
@@ -152,6 +164,7 @@ def channel(**changes: Any) -> Any:
     state = {
         "requests": [],
         "total_outbufs_len": 0,
+        "outbufs": [],
         "request": SimpleNamespace(headers_finished=False),
         "last_activity": 5.0,
         "creation_time": 5.0,
@@ -173,7 +186,7 @@ def channel(**changes: Any) -> Any:
         ({"request": SimpleNamespace(headers_finished=True)}, False),
         ({"request": SimpleNamespace(headers_finished=True), "waits_since": time.monotonic() - 300}, True),
         ({"requests": ["one that is served"]}, False),
-        ({"total_outbufs_len": 9}, False),
+        ({"total_outbufs_len": 9, "last_activity": time.time() + 200}, False),
     ],
 )
 def test_connection_beyond_its_time_limit_is_closed(changes: dict[str, Any], late: bool) -> None:
@@ -189,6 +202,68 @@ def test_beyond_the_maximum_the_longest_waiting_connections_are_closed(monkeypat
     served = channel(waits_since=now - 60, requests=["one that is served"])
     front.drop_late([newest, served, oldest])
     assert [item.will_close for item in (oldest, newest, served)] == [True, False, False]
+
+
+@pytest.fixture
+def unread() -> Iterator[Callable[[float], tuple[front.Channel, socket.socket]]]:
+    """Make connections whose client has read nothing of 8 MB for some seconds."""
+    server = SimpleNamespace(active_channels={}, pull_trigger=lambda: None)
+    clients: list[socket.socket] = []
+
+    def make(waited_s: float) -> tuple[front.Channel, socket.socket]:
+        ours, client = socket.socketpair()
+        clients.append(client)
+        made = front.Channel(server, ours, ("127.0.0.1", 1), Adjustments(), map={})
+        made.write_soon(b"x" * 8_000_000)
+        made.last_activity = time.time() - waited_s
+        return made, client
+
+    yield make
+    for client in clients:
+        client.close()
+
+
+def is_open(client: socket.socket) -> bool:
+    client.setblocking(False)
+    try:
+        while client.recv(1 << 20):
+            pass
+    except BlockingIOError:
+        return True
+    return False
+
+
+def test_connection_that_reads_no_answer_is_closed(
+    unread: Callable[[float], tuple[front.Channel, socket.socket]],
+) -> None:
+    (late, late_client), (slow, slow_client) = unread(front.IDLE_S + 1), unread(front.IDLE_S / 2)
+    front.drop_late([late, slow])
+    assert [is_open(late_client), is_open(slow_client)] == [False, True]
+
+
+@pytest.mark.parametrize(("limit", "most"), [("MOST_CONNECTIONS", 1), ("MOST_BUFFERED_TOGETHER", 10_000_000)])
+def test_beyond_a_maximum_the_connection_that_read_nothing_for_longest_is_closed(
+    unread: Callable[[float], tuple[front.Channel, socket.socket]],
+    monkeypatch: pytest.MonkeyPatch,
+    limit: str,
+    most: int,
+) -> None:
+    monkeypatch.setattr(front, limit, most)
+    (newest, newest_client), (oldest, oldest_client) = unread(1), unread(2)
+    front.drop_late([newest, oldest])
+    assert [is_open(newest_client), is_open(oldest_client)] == [True, False]
+
+
+def test_requests_of_a_client_that_reads_no_answer_are_dropped(
+    unread: Callable[[float], tuple[front.Channel, socket.socket]],
+) -> None:
+    served: list[front.Channel] = []
+    dispatcher = SimpleNamespace(add_task=served.append)
+    server = SimpleNamespace(task_dispatcher=dispatcher, health=dispatcher)
+    made, _ = unread(0)
+    made.requests = [front.Request(Adjustments()), front.Request(Adjustments())]
+    front.TcpServer.add_task(server, made)
+    assert (served, made.requests, made.close_when_flushed) == ([], [], True)
 
 
 def test_what_is_loaded_once_is_not_looked_through_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,6 +69,8 @@ def statuses(site: Site, sent: bytes) -> list[int]:
             [401, 200],
             id="an import full of requests",
         ),
+        pytest.param(CHUNKED + b"\r\n1;" + b"a" * (20 << 10), [400], id="a long line before a chunk"),
+        pytest.param(CHUNKED + b"\r\n0\r\nX: " + b"a" * (20 << 10), [400], id="a long trailer"),
         pytest.param(NEXT.replace(b"Connection: close\r\n", b"") + NEXT, [200, 200], id="pipelined"),
         pytest.param(b"GET /healthz HTTP/1.0\r\n\r\n" + NEXT, [200], id="HTTP/1.0 closes"),
     ],

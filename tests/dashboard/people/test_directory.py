@@ -9,6 +9,7 @@ from typing import Any
 import ldap
 import pytest
 from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
+from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.test import Client
@@ -104,6 +105,12 @@ def test_entry_named_like_an_account_with_a_password_does_not_enter_it(name: str
     assert not sign_in(client, "an apple fell", name=name)
     assert "_auth_user_id" not in client.session
     assert sign_in(client, "correct horse")
+
+
+@pytest.mark.usefixtures("people")
+def test_account_that_a_user_of_the_provider_made_is_not_the_entry_of_its_name() -> None:
+    SocialAccount.objects.create(user=User.objects.create_user("newton"), provider="oidc", uid="1")
+    assert not sign_in(Client(), "an apple fell")
 
 
 @pytest.mark.usefixtures("people")
