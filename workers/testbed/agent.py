@@ -52,8 +52,13 @@ class LocalSupervisor(supervisor.Supervisor):
         self.counters = Counters(self.built.networks, self.built.ports, self.built.missing_bytes)
         for pid in self.built.emulators:  # tools: the sweep after a job spares them
             self.children[pid] = supervisor.Child(pid, job=False, started_ns=time.monotonic_ns())
-        self.rsh_server = RshServer(fabric.RSH_SOCKET, self.selector, self.start_elsewhere)
+        self.renew_rsh_server()
         return {"facts": self.built.facts}, ()
+
+    def renew_rsh_server(self) -> None:
+        if self.rsh_server is not None:
+            self.rsh_server.close()
+        self.rsh_server = RshServer(fabric.RSH_SOCKET, self.selector, self.start_elsewhere)
 
     def loopback(self, _message: rpc.Message, _attachment: Any) -> supervisor.Answer:
         """Switch on the loopback interface."""
@@ -75,6 +80,8 @@ class LocalSupervisor(supervisor.Supervisor):
         """Start a program; a job with a `sandbox` gets one for its directories."""
         if "sandbox" not in message:
             return super().spawn(message, descriptors)
+        if self.rsh_server is not None:
+            self.renew_rsh_server()
         self.sandbox = made = sandbox.Sandbox(sandbox.SandboxPlan(**message["sandbox"]), descriptors[STREAMS:])
         self.sandboxes[made.pid] = made
         self.children[made.pid] = supervisor.Child(made.pid, job=False, started_ns=time.monotonic_ns())
@@ -90,7 +97,7 @@ class LocalSupervisor(supervisor.Supervisor):
 
     def start_elsewhere(self, host: str, command: str, streams: list[int]) -> int:
         """Start a command of the running job on another host. Raises OSError."""
-        if self.sandbox is None or self.job is None or host not in self.plan.hosts:
+        if self.job is None or host not in self.plan.hosts:
             raise OSError(errno.EHOSTUNREACH, "there is no such host")
         argv = ["/bin/sh", "-c", command]
         return spawn.start(dataclasses.replace(self.job, argv=argv, host=host, descriptors=streams))
