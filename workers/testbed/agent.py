@@ -80,8 +80,6 @@ class LocalSupervisor(supervisor.Supervisor):
         """Start a program; a job with a `sandbox` gets one for its directories."""
         if "sandbox" not in message:
             return super().spawn(message, descriptors)
-        if self.rsh_server is not None:
-            self.renew_rsh_server()
         self.sandbox = made = sandbox.Sandbox(sandbox.SandboxPlan(**message["sandbox"]), descriptors[STREAMS:])
         self.sandboxes[made.pid] = made
         self.children[made.pid] = supervisor.Child(made.pid, job=False, started_ns=time.monotonic_ns())
@@ -148,6 +146,8 @@ class LocalSupervisor(supervisor.Supervisor):
         if child.job and self.sandbox is not None:
             self._note_refusals()
             self.sandbox.end()
+            if self.rsh_server is not None:  # closing its clients can take time, which is to be of this job
+                self.renew_rsh_server()
         if (ended := self.sandboxes.pop(child.pid, None)) is not None:
             ended.end()
             if ended.group is not None:

@@ -78,6 +78,8 @@ class RshServer:
 
     def _read_request(self, end: socket.socket) -> None:
         """Read one request; close a client that sends none."""
+        if end not in self._clients:  # closed since the selector reported it
+            return
         self._selector.unregister(end)
         streams: list[int] = []
         try:
