@@ -55,10 +55,10 @@ class RshServer:
 
     def close(self) -> None:
         """Drop all clients: requests of an ended job must not start programs of the next."""
-        for end in (self._listening, *self._clients):
+        for end in [self._listening, *self._clients]:
             with contextlib.suppress(KeyError):  # its request was read
                 self._selector.unregister(end)
-            end.close()
+            self._close(end)
 
     def ended(self, pid: int, status: int) -> None:
         """Send the exit status of a command to its client."""

@@ -16,13 +16,22 @@ from workers.testbed.fabric import RSH_SOCKET
 
 REQUESTS = f"""
 import pathlib, socket, time
+nothing = open("/dev/null").fileno()
+def connected():
+    end = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    end.connect("{RSH_SOCKET}")
+    return end
+def request(end, text):
+    socket.send_fds(end, [text], [nothing] * 3)
+accepted, answered = connected(), connected()
+request(answered, b"nowhere\\0true")
+answered.recv(16)
+pathlib.Path("ready").touch()
 while not pathlib.Path("go").exists():
     time.sleep(0.01)
-nothing, ends = open("/dev/null"), []
-for request in [b"nowhere\\0true"] * 300 + [b"n1\\0id > foreign"]:
-    ends.append(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
-    ends[-1].connect("{RSH_SOCKET}")
-    socket.send_fds(ends[-1], [request], [nothing.fileno()] * 3)
+ends = [accepted, *(connected() for _ in range(300))]
+for end in ends:
+    request(end, b"nowhere\\0true" if end is not ends[-1] else b"n1\\0id > foreign")
 """
 
 
@@ -36,6 +45,7 @@ def test_requests_of_an_ended_job_neither_reach_the_next_one_nor_end_the_agent(
         programs = psutil.Process(session.agent.pid).children(recursive=True)
         (mpirun,) = [program for program in programs if program.name() == "mpirun"]
         agent = mpirun.parent()
+        eventually((tmp_path / "ready").exists)
         agent.send_signal(signal.SIGSTOP)
         (tmp_path / "go").touch()
         eventually(lambda: mpirun.status() == psutil.STATUS_ZOMBIE)
