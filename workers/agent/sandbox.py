@@ -116,7 +116,12 @@ class Sandbox:
         return {"HOME": str(TEMPORARY), "USER": name, "LOGNAME": name}
 
     def fork(self) -> int:
-        """Fork into the sandbox's process ids, but not yet into its other namespaces."""
+        """Fork into the sandbox's process ids, but not yet into its other namespaces.
+
+        Raises OSError, also after its end.
+        """
+        if not self._namespaces:
+            raise ProcessLookupError(errno.ESRCH, "the sandbox has ended")
         linux.enter(self._namespaces[linux.CLONE_NEWPID], linux.CLONE_NEWPID)
         try:
             pid = os.fork()

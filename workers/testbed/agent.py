@@ -52,8 +52,13 @@ class LocalSupervisor(supervisor.Supervisor):
         self.counters = Counters(self.built.networks, self.built.ports, self.built.missing_bytes)
         for pid in self.built.emulators:  # tools: the sweep after a job spares them
             self.children[pid] = supervisor.Child(pid, job=False, started_ns=time.monotonic_ns())
-        self.rsh_server = RshServer(fabric.RSH_SOCKET, self.selector, self.start_elsewhere)
+        self.renew_rsh_server()
         return {"facts": self.built.facts}, ()
+
+    def renew_rsh_server(self) -> None:
+        if self.rsh_server is not None:
+            self.rsh_server.close()
+        self.rsh_server = RshServer(fabric.RSH_SOCKET, self.selector, self.start_elsewhere)
 
     def loopback(self, _message: rpc.Message, _attachment: Any) -> supervisor.Answer:
         """Switch on the loopback interface."""
@@ -90,7 +95,7 @@ class LocalSupervisor(supervisor.Supervisor):
 
     def start_elsewhere(self, host: str, command: str, streams: list[int]) -> int:
         """Start a command of the running job on another host. Raises OSError."""
-        if self.sandbox is None or self.job is None or host not in self.plan.hosts:
+        if self.job is None or host not in self.plan.hosts:
             raise OSError(errno.EHOSTUNREACH, "there is no such host")
         argv = ["/bin/sh", "-c", command]
         return spawn.start(dataclasses.replace(self.job, argv=argv, host=host, descriptors=streams))
@@ -141,6 +146,8 @@ class LocalSupervisor(supervisor.Supervisor):
         if child.job and self.sandbox is not None:
             self._note_refusals()
             self.sandbox.end()
+            if self.rsh_server is not None:  # closing its clients can take time, which is to be of this job
+                self.renew_rsh_server()
         if (ended := self.sandboxes.pop(child.pid, None)) is not None:
             ended.end()
             if ended.group is not None:

@@ -45,12 +45,20 @@ class RshServer:
         self._selector = selector
         self._start = start
         self._waiting: dict[int, socket.socket] = {}
-        self._open = 0
+        self._clients: set[socket.socket] = set()
         self._listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK)
+        path.unlink(missing_ok=True)
         self._listening.bind(str(path))
         path.chmod(0o666)
         self._listening.listen(MOST_WAITING)
         selector.register(self._listening, EVENT_READ, self._accept)
+
+    def close(self) -> None:
+        """Drop all clients: requests of an ended job must not start programs of the next."""
+        for end in [self._listening, *self._clients]:
+            with contextlib.suppress(KeyError):  # its request was read
+                self._selector.unregister(end)
+            self._close(end)
 
     def ended(self, pid: int, status: int) -> None:
         """Send the exit status of a command to its client."""
@@ -62,14 +70,16 @@ class RshServer:
         with contextlib.suppress(OSError):
             end, _ = self._listening.accept()
             end.setblocking(False)
-            self._open += 1
-            if self._open > MOST_WAITING:
+            self._clients.add(end)
+            if len(self._clients) > MOST_WAITING:
                 self._close(end)
             else:
                 self._selector.register(end, EVENT_READ, partial(self._read_request, end))
 
     def _read_request(self, end: socket.socket) -> None:
         """Read one request; close a client that sends none."""
+        if end not in self._clients:  # closed since the selector reported it
+            return
         self._selector.unregister(end)
         streams: list[int] = []
         try:
@@ -91,5 +101,5 @@ class RshServer:
         self._close(end)
 
     def _close(self, end: socket.socket) -> None:
-        self._open -= 1
+        self._clients.discard(end)
         end.close()

@@ -117,6 +117,15 @@ def test_job_in_guesses_no_number(kind: str, output: str) -> None:
     assert launcher_of(kind).queue.job_in(output) is None
 
 
+def test_cancel_returns_false_if_its_command_prints_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "scancel").write_text("#!/bin/sh\nexec yes\n")
+    (tmp_path / "scancel").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert launcher_of("slurm").queue.cancel("rankwire-1") is False
+
+
 CANCELLED = [
     ("pbs", ["sh", "-c", 'qselect -N "$0" | xargs qdel', "rankwire-1"]),
     ("lsf", words("bkill -J rankwire-1 0")),

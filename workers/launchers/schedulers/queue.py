@@ -7,6 +7,7 @@ read by a strict pattern. Jobs are cancelled by their unique names, which are kn
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import secrets
@@ -204,8 +205,13 @@ class Queue(ABC, Generic[S]):
         return lines[-1] if lines else f"{program} ended with status {answer.status}"
 
     def cancel(self, name: str) -> bool:
-        """Cancel a job by its name, if it has not ended; return whether that worked."""
-        return self.run(self.cancel_argv(name)).status == 0
+        """Cancel a job by its name, if it has not ended; return whether that worked.
+
+        A failure must not fail the trial that follows.
+        """
+        with contextlib.suppress(ClusterUnavailable):
+            return self.run(self.cancel_argv(name)).status == 0
+        return False
 
     def wait_for_start(
         self, job: str, tell: Callable[[str], None], pause: Callable[[float], None] = time.sleep

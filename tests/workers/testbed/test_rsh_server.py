@@ -1,0 +1,78 @@
+"""Remote shell of the test-bed, asked by a job that ends."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from tests.workers.clusters.trials import PlainLink, run
+from workers import launchers
+from workers.launchers import Job
+from workers.testbed.fabric import RSH_SOCKET
+
+CLIENT = f"""
+import pathlib, socket, time
+nothing = open("/dev/null").fileno()
+def connected():
+    end = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    end.connect("{RSH_SOCKET}")
+    return end
+def request(end, text):
+    socket.send_fds(end, [text], [nothing] * 3)
+"""
+ENDING = """
+accepted, answered = connected(), connected()
+request(answered, b"nowhere\\0true")
+answered.recv(16)
+pathlib.Path("ready").touch()
+while not pathlib.Path("go").exists():
+    time.sleep(0.01)
+ends = [accepted, *(connected() for _ in range(300))]
+for end in ends:
+    request(end, b"nowhere\\0true" if end is not ends[-1] else b"n1\\0id > foreign")
+"""
+FLOODING = """
+ends = []
+while len(ends) < 400:
+    ends.append(connected())
+    request(ends[-1], b"n1\\0true")
+pathlib.Path("ready").touch()
+time.sleep(60)
+"""
+
+
+def test_requests_of_an_ended_job_neither_reach_the_next_one_nor_end_the_agent(
+    make_job: Callable[..., Job], eventually: Callable[..., Any], tmp_path: Path
+) -> None:
+    """The agent sleeps while the job sends its requests and ends."""
+    with launchers.get("testbed").open(host_count=1, link=PlainLink()) as session:
+        job = make_job(session, "/usr/bin/python3", "-c", CLIENT + ENDING)
+        process = session.launch(job, stdout=tmp_path / "out", stderr=tmp_path / "err")
+        programs = psutil.Process(session.agent.pid).children(recursive=True)
+        (mpirun,) = [program for program in programs if program.name() == "mpirun"]
+        agent = mpirun.parent()
+        eventually((tmp_path / "ready").exists)
+        agent.send_signal(signal.SIGSTOP)
+        (tmp_path / "go").touch()
+        eventually(lambda: mpirun.status() == psutil.STATUS_ZOMBIE)
+        agent.send_signal(signal.SIGCONT)
+        assert process.wait(60) == 0, (tmp_path / "err").read_text()
+        status, out, err = run(session, make_job(session, "sh", "-c", "sleep 1; echo ended"))
+        assert (status, out) == (0, "ended\n"), err
+        assert not (tmp_path / "foreign").exists()
+
+
+def test_requests_of_a_job_that_is_killed_do_not_end_the_agent(
+    make_job: Callable[..., Job], eventually: Callable[..., Any], tmp_path: Path
+) -> None:
+    with launchers.get("testbed").open(host_count=1, link=PlainLink()) as session:
+        job = make_job(session, "/usr/bin/python3", "-c", CLIENT + FLOODING)
+        process = session.launch(job, stdout=tmp_path / "out", stderr=tmp_path / "err")
+        eventually((tmp_path / "ready").exists)
+        assert process.terminate(0.0) < 0
+        status, out, err = run(session, make_job(session, "echo", "ended"))
+        assert (status, out) == (0, "ended\n"), err
