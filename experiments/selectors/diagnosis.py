@@ -313,7 +313,7 @@ def _diagnose(experiment: Experiment, stamp: str, progress: Progress) -> CachedD
         stamp=stamp,
         answer=answered,
         facts=facts(question, answered, diagnosis.report),
-        key_figures=key_figures(answered, question.factors),
+        key_figures=key_figures(answered, question.factors, is_rate=question.deciding.higher_is_better),
         study=diagnosis,
         next_queued=0,
         observer=tuple(_observed(experiment, study)),

@@ -229,7 +229,8 @@ def _against_best(curve: SizeGrid, i: int) -> str:
     ratio, interval, _ = curve.worse(i, curve.best)
     is_one, best = curve.level(i) == 1, size_of(curve, curve.best)
     if curve.question.deciding.higher_is_better:
-        return f"{size_of(curve, i)} {'reaches' if is_one else 'reach'} {percent(1 / ratio)} of what {best} give"
+        verb, label = "reaches" if is_one else "reach", lower_first(curve.question.deciding.label)
+        return f"{size_of(curve, i)} {verb} {factor_words(1 / ratio)} the {label} of {best}"
     return f"{size_of(curve, i)} {'takes' if is_one else 'take'} {factor_words(ratio, interval)} as long as {best}"
 
 
