@@ -266,6 +266,7 @@ def _queue(user: Any, experiment: Experiment, queued: dict[str, Any], outlook: O
         "next": [running_entry(trial) for trial in following[:NEXT_TRIALS]],
         "starts_in_s": outlook.starts_in_s,
         "ahead": sum(ahead.values()),
+        "may_prioritise": bool(ahead) and role_in(user, experiment.project) == Membership.Role.MAINTAINER,
         "ahead_experiments": len(ahead),
         "ahead_named": visible_experiments(user).filter(pk__in=ahead).first() if len(ahead) == 1 else None,
     }
