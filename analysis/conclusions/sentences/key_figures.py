@@ -8,7 +8,6 @@ from typing import Final, TypeGuard
 
 from analysis.conclusions.answer import Answer, Figure
 from analysis.conclusions.context import Factor
-from analysis.conclusions.sentences.network import NO_INTERVAL
 from analysis.conclusions.wording import ANY, factor_words, level, point_words
 from analysis.numbers import SHARE, between, with_interval
 from analysis.statistics import Interval
@@ -124,8 +123,8 @@ def _value(figure: Figure, by_factor: Mapping[str, Factor]) -> str:
     counted = next((f for f in by_factor.values() if figure.unit and f.plural == figure.unit), None)
     if counted is not None:
         return f"{level(counted, value)}{_within(figure, counted)}"
-    if _is_vague(interval):
-        return f"{with_interval(value, None, figure.unit)} ({NO_INTERVAL})"
+    if _is_vague(interval, ANY):
+        return f"{with_interval(value, None, figure.unit)} (scatter too large for an interval)"
     return with_interval(value, interval, figure.unit)
 
 
@@ -144,8 +143,8 @@ def _scaled(interval: Interval | None, by: float) -> Interval | None:
     return Interval(interval.low * by, interval.high * by, interval.level, interval.method)
 
 
-def _is_vague(interval: Interval | None) -> TypeGuard[Interval]:
-    return interval is not None and (interval.high or 1) > _VAGUE * (interval.low or 0)
+def _is_vague(interval: Interval | None, most: float = _VAGUE) -> TypeGuard[Interval]:
+    return interval is not None and (interval.high or 1) > most * (interval.low or 0)
 
 
 def _vague_words(figure: Figure, interval: Interval, by_factor: Mapping[str, Factor]) -> str:

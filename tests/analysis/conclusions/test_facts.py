@@ -101,6 +101,15 @@ def test_key_figures_name_the_places_that_distinguish_them() -> None:
     assert plain(output["Times the best"]).startswith("1 host: 2 times (")
 
 
+@pytest.mark.parametrize(
+    ("high", "words"), [(57.0, "8 s (1.2 to 57 s)"), (2000.0, "8 s (scatter too large for an interval)")]
+)
+def test_key_figures_give_a_wide_interval_and_refuse_one_of_no_meaning(high: float, words: str) -> None:
+    question = asks([HOSTS], {1: 8.0, 2: 4.0})
+    wide = replace(answer(question), figures=(Figure("Elapsed time", 8.0, "s", 1.2, high, {"hosts": 1}),))
+    assert [plain(value) for _, value in key_figures(wide, question.factors)] == [words]
+
+
 def test_key_figures_of_a_rate_are_below_one_if_they_are_worse() -> None:
     question = asks([HOSTS], {1: 4.0, 2: 8.0, 4: 6.0}, deciding=GFLOPS)
     output = dict(key_figures(answer(question), question.factors, is_rate=True))
