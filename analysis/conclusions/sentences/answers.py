@@ -439,8 +439,13 @@ def _leaders(names: Sequence[str], at: str = "") -> str:
     return f"{joined(listed)} are best{at}, without a measurable difference"
 
 
+def _noun(scale: Factor) -> str:
+    """Return the name of a size: a program may have a parameter "size"."""
+    return "number of hosts" if scale.name == "hosts" else "size"
+
+
 def no_choice_at(grid: Grid, scale: Factor, sizes: Sequence[float]) -> str:
-    at = f"At {level(scale, sizes[0])} no choice is" if len(sizes) == 1 else "At no size is a choice"
+    at = f"At {level(scale, sizes[0])} no choice is" if len(sizes) == 1 else f"At no {_noun(scale)} is a choice"
     return f"{at} measurably better: {_limit(grid)}."
 
 
@@ -483,7 +488,7 @@ def _sizes_of_lead(scale: Factor, since: float | None, size: float, sizes: Seque
     if since in (None, size):
         return f"at {last}"
     if since == sizes[0]:
-        return "at every size" if size == sizes[-1] else f"up to {last}"
+        return f"at every {_noun(scale)}" if size == sizes[-1] else f"up to {last}"
     return f"from {level(scale, since)} {'on' if size == sizes[-1] else f'to {last}'}"
 
 
