@@ -52,7 +52,10 @@ class Explanation:
 
     @property
     def _is_launch(self) -> bool:
-        """Return whether the launch overhead is the largest of the parts: it is outside a program's own time."""
+        """Return whether the launch overhead is the largest of the parts.
+
+        It is no part of a program's own time.
+        """
         largest = max((cause.explains or 0.0 for cause in self.causes), default=0.0)
         is_largest = self.launch is not None and (self.launch.explains or 0.0) > largest
         return is_largest and any(part.name == LAUNCH for part in self.parts)
