@@ -23,7 +23,7 @@ CAPACITY: Final = "link.bandwidth"
 ASKS: Final[Mapping[QuestionKind, str]] = {
     "scale": "Where should I stop, and why?",
     "weak scale": "Does it keep its efficiency?",
-    "scale and treatment": "Does the best choice change with size?",
+    "scale and treatment": "Does the best choice change with scale?",
     "network": "What does the program need from the network?",
     "load and network": "How much load does each link carry, and what is used up first?",
     "steps": "Which change paid, and how far from the limit?",

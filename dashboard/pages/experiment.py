@@ -53,7 +53,7 @@ from experiments.selectors import (
     waiting,
 )
 from experiments.selectors.changed_programs import last_program, replaced_file
-from experiments.selectors.diagnosis import answers_of, cached_diagnosis, diagnosis_of
+from experiments.selectors.diagnosis import CachedDiagnosis, answers_of, cached_diagnosis, diagnosis_of
 from experiments.selectors.page_cache import cached_page
 from experiments.selectors.queue_forecast import Outlook, outlooks
 from experiments.specification import design
@@ -266,6 +266,7 @@ def _queue(user: Any, experiment: Experiment, queued: dict[str, Any], outlook: O
         "next": [running_entry(trial) for trial in following[:NEXT_TRIALS]],
         "starts_in_s": outlook.starts_in_s,
         "ahead": sum(ahead.values()),
+        "may_prioritise": bool(ahead) and role_in(user, experiment.project) == Membership.Role.MAINTAINER,
         "ahead_experiments": len(ahead),
         "ahead_named": visible_experiments(user).filter(pk__in=ahead).first() if len(ahead) == 1 else None,
     }
@@ -277,7 +278,7 @@ def _shares(progress: Progress) -> list[tuple[str, float]]:
     parts = (
         (State.FINISHED.tone, progress.finished),
         (State.FAILED.tone, progress.failed),
-        (State.CANCELLED.tone, progress.cancelled),
+        (State.CANCELLED.tone, progress.stopped),
         (State.RUNNING.tone, progress.active),
     )
     return [(tone, round(100 * count / progress.total, 2)) for tone, count in parts if count]
@@ -289,6 +290,8 @@ def results_of(experiment: Experiment, *, rows_from: str = "") -> dict[str, Any]
     `rows_from`: number of a row on the shown page of the table.
     """
     diagnosis, fresh = cached_diagnosis(experiment)
+    if not fresh and not _is_of_trials(diagnosis):
+        diagnosis = None  # "No trial has finished" is wrong by now
     results = Results(experiment, diagnosis.study, diagnosis.answer) if diagnosis else Results(experiment)
     sections, table = results.panels(), results.table(rows_from)
     answer_section, other_sections = results.split(sections)
@@ -385,7 +388,7 @@ def diagnosis(request: HttpRequest, slug: str) -> HttpResponse:
     experiment = find_experiment(request, slug)
     share = share_done(experiment)
     # A page without an answer gets the last one, although trials ended since.
-    gets_last = bool(query_value(request, "empty")) and cached_diagnosis(experiment)[0] is not None
+    gets_last = bool(query_value(request, "empty")) and _has_answer(experiment)
     if share is not None and not gets_last:
         return _computing(request, experiment, share)
     if share is None:
@@ -395,9 +398,17 @@ def diagnosis(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "experiment/_diagnosis.html", context)
 
 
+def _has_answer(experiment: Experiment) -> bool:
+    return _is_of_trials(cached_diagnosis(experiment)[0])
+
+
+def _is_of_trials(diagnosis: CachedDiagnosis | None) -> bool:
+    return diagnosis is not None and diagnosis.study.trials > 0
+
+
 def _computing(request: HttpRequest, experiment: Experiment, share: float) -> HttpResponse:
     """Render the progress; the page asks again and keeps an answer that it has."""
-    if cached_diagnosis(experiment)[0] is not None:
+    if _has_answer(experiment):
         return trigger_client_event(HttpResponse(status=204), "rankwire:diagnosing")
     context = {"experiment": experiment, "percent": round(100 * share)}
     return render(request, "experiment/_computing.html", context)

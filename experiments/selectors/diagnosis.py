@@ -40,7 +40,7 @@ from experiments.selectors.question import question_of
 from experiments.selectors.study import study_of
 from experiments.specification.parameters import MAX_HOSTS, MAX_RANKS
 
-_FORM: Final = 42
+_FORM: Final = 43
 """Version of the cached data; older ones are ignored."""
 _CACHE_S: Final = 30 * 24 * 3600
 _STUDY: Final = 0.15
@@ -313,7 +313,7 @@ def _diagnose(experiment: Experiment, stamp: str, progress: Progress) -> CachedD
         stamp=stamp,
         answer=answered,
         facts=facts(question, answered, diagnosis.report),
-        key_figures=key_figures(answered, question.factors),
+        key_figures=key_figures(answered, question.factors, is_rate=question.deciding.higher_is_better),
         study=diagnosis,
         next_queued=0,
         observer=tuple(_observed(experiment, study)),

@@ -40,7 +40,7 @@ _DIVIDING: Final = (
 """Metrics that divide the time outside MPI; all but the first need a kernel that counts run delay."""
 _LEVEL: Final = 0.95
 _WINDOW: Final = "mpi_window_s"
-_ELAPSED: Final = "elapsed_s"
+ELAPSED: Final = "elapsed_s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Division:
         if self.undivided is not None:
             return max(self.change_s - self.undivided.change_s, 0.0) if self.has_grown_outside else 0.0
         missed = self.part(UNEXPLAINED)
-        contained = self.profiled and self.whole.name not in (_ELAPSED, _WINDOW)
+        contained = self.profiled and self.whole.name not in (ELAPSED, _WINDOW)
         has_grown = contained and missed and missed.change_s < 0 and not _may_be_zero(missed)
         return -missed.change_s if has_grown and missed and self._matters(missed) else 0.0
 
@@ -155,7 +155,7 @@ def small_part(question: ExperimentQuestion, good: Point, bad: Point) -> float |
         return None
     shares = []
     for point in (good, bad):
-        window, measured = point.median(_WINDOW) or point.median(_ELAPSED), point.median(part.metric)
+        window, measured = point.median(_WINDOW) or point.median(ELAPSED), point.median(part.metric)
         shares += [] if not window or not measured else [measured / window]
     return shares[-1] if shares and min(shares) < _SAME_WORK else None
 
@@ -181,16 +181,16 @@ def _of_metric(
         if (last := bad.median(name)) is not None:
             first = ideal * (good.median(name) or 0.0)
             details.append(ChangePart(name, first, last, last - first))
-    longer = (bad.median(_ELAPSED) or 0.0) - ideal * (good.median(_ELAPSED) or 0.0)
+    longer = (bad.median(ELAPSED) or 0.0) - ideal * (good.median(ELAPSED) or 0.0)
     return Division(whole, (*parts, rest), launch, longer, tuple(details), profiled)
 
 
 def _divided_metric(question: ExperimentQuestion, good: Point, bad: Point, *, profiled: bool) -> str:
     """Return the divided time: the deciding one, the program's own, or the window."""
     deciding = question.deciding
-    if deciding.metric == _ELAPSED:
-        return _ELAPSED
-    within = _WINDOW if profiled else _ELAPSED
+    if deciding.metric == ELAPSED:
+        return ELAPSED
+    within = _WINDOW if profiled else ELAPSED
     is_time = deciding.unit == "s" and not deciding.higher_is_better
     if is_time and all(_times_the_run(point, deciding.metric, within) for point in (good, bad)):
         return deciding.metric
@@ -208,16 +208,16 @@ def _by_cpu_time(question: ExperimentQuestion, point: Point, metric: str) -> Tim
     used_metric = (
         question.own_cpu_percent if metric == question.own_time and len(point.array(question.own_cpu_percent)) else ""
     )
-    own_metric = question.own_time if metric == _ELAPSED and len(point.array(question.own_time)) else metric
-    arrays = _aligned(point, _ELAPSED, own_metric, used_metric or "cpu_mean_rank_s")
+    own_metric = question.own_time if metric == ELAPSED and len(point.array(question.own_time)) else metric
+    arrays = _aligned(point, ELAPSED, own_metric, used_metric or "cpu_mean_rank_s")
     if arrays is None:
         return None
     elapsed, within, cpu = arrays
     within = np.minimum(within, elapsed)
     on_cpu = np.minimum(within * cpu / 100 if used_metric else cpu, within)
     parts = {"on_cpu": on_cpu, "off_cpu": within - on_cpu}
-    launch = elapsed - within if own_metric != _ELAPSED else None
-    if metric == _ELAPSED and launch is not None:
+    launch = elapsed - within if own_metric != ELAPSED else None
+    if metric == ELAPSED and launch is not None:
         return Times({**parts, LAUNCH: launch}, elapsed, launch, {})
     return Times(parts, within, launch, {})
 
@@ -228,9 +228,9 @@ def _by_profile(point: Point, metric: str, dividing: Sequence[str]) -> Times | N
         return None
     window, useful, off, most, whole = shares
     parts = _of_window(point, dividing, window, window * useful, window * off, np.minimum(most, window))
-    elapsed = _aligned(point, _WINDOW, _ELAPSED)
+    elapsed = _aligned(point, _WINDOW, ELAPSED)
     launch = None if elapsed is None else np.maximum(elapsed[1] - elapsed[0], 0.0)
-    if metric == _ELAPSED and launch is not None:
+    if metric == ELAPSED and launch is not None:
         parts = {**parts, LAUNCH: launch}
     return Times(parts, whole, launch, _details(point) | _core_details(point, parts, window - np.minimum(most, window)))
 

@@ -39,10 +39,10 @@ class Explanation:
     @property
     def because(self) -> str:
         """Return the end of a sentence: ": 0.9 s more in MPI"."""
-        causes = [] if self._is_launch or not self.largest else [self.largest]
-        if self.launch is not None and self._has_largest_launch:
-            causes.append(words.more_launch(self.launch.explains or 0.0))
-        return f": {', '.join(causes)}" if causes else ""
+        cause = self.largest
+        if self.launch is not None and self._is_launch:
+            cause = words.more_launch(self.launch.explains or 0.0)
+        return f": {cause}" if cause else ""
 
     @property
     def all_causes(self) -> tuple[Cause, ...]:
@@ -51,13 +51,14 @@ class Explanation:
         return (self.launch, *self.causes) if self._is_launch else (*self.causes, self.launch)
 
     @property
-    def _has_largest_launch(self) -> bool:
-        largest = max((cause.explains or 0.0 for cause in self.causes), default=0.0)
-        return self.launch is not None and (self.launch.explains or 0.0) > largest
-
-    @property
     def _is_launch(self) -> bool:
-        return self._has_largest_launch and any(part.name == LAUNCH for part in self.parts)
+        """Return whether the launch overhead is the largest of the parts.
+
+        It is no part of a program's own time.
+        """
+        largest = max((cause.explains or 0.0 for cause in self.causes), default=0.0)
+        is_largest = self.launch is not None and (self.launch.explains or 0.0) > largest
+        return is_largest and any(part.name == LAUNCH for part in self.parts)
 
 
 def explained(question: ExperimentQuestion, good: Point, bad: Point, ideal: float = 1.0) -> Explanation:

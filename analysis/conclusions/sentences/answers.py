@@ -229,7 +229,8 @@ def _against_best(curve: SizeGrid, i: int) -> str:
     ratio, interval, _ = curve.worse(i, curve.best)
     is_one, best = curve.level(i) == 1, size_of(curve, curve.best)
     if curve.question.deciding.higher_is_better:
-        return f"{size_of(curve, i)} {'reaches' if is_one else 'reach'} {percent(1 / ratio)} of what {best} give"
+        verb, label = "reaches" if is_one else "reach", lower_first(curve.question.deciding.label)
+        return f"{size_of(curve, i)} {verb} {factor_words(1 / ratio)} the {label} of {best}"
     return f"{size_of(curve, i)} {'takes' if is_one else 'take'} {factor_words(ratio, interval)} as long as {best}"
 
 
@@ -438,8 +439,13 @@ def _leaders(names: Sequence[str], at: str = "") -> str:
     return f"{joined(listed)} are best{at}, without a measurable difference"
 
 
+def _noun(scale: Factor) -> str:
+    """Return the name of a size: a program may have a parameter "size"."""
+    return "number of hosts" if scale.name == "hosts" else "size"
+
+
 def no_choice_at(grid: Grid, scale: Factor, sizes: Sequence[float]) -> str:
-    at = f"At {level(scale, sizes[0])} no choice is" if len(sizes) == 1 else "At no size is a choice"
+    at = f"At {level(scale, sizes[0])} no choice is" if len(sizes) == 1 else f"At no {_noun(scale)} is a choice"
     return f"{at} measurably better: {_limit(grid)}."
 
 
@@ -482,7 +488,7 @@ def _sizes_of_lead(scale: Factor, since: float | None, size: float, sizes: Seque
     if since in (None, size):
         return f"at {last}"
     if since == sizes[0]:
-        return "at every size" if size == sizes[-1] else f"up to {last}"
+        return f"at every {_noun(scale)}" if size == sizes[-1] else f"up to {last}"
     return f"from {level(scale, since)} {'on' if size == sizes[-1] else f'to {last}'}"
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from analysis.conclusions.answer import ChangePart
 from analysis.conclusions.context import ExperimentQuestion
-from analysis.conclusions.observations.parts import UNEXPLAINED, Division
+from analysis.conclusions.observations.parts import ELAPSED, UNEXPLAINED, Division
 from analysis.conclusions.wording import amount, lower_first, percent, point_words
 from analysis.numbers import grouped
 from analysis.scaling import Point
@@ -123,7 +123,9 @@ def _measured_part(question: ExperimentQuestion) -> str:
 
 def launch(question: ExperimentQuestion, bad: Point, change_s: float, *, is_profiled: bool) -> str:
     when = "before MPI_Init and after MPI_Finalize" if is_profiled else "before and after the program's own work"
-    return f"{_at(question, bad)}launch overhead, {when}, takes {_seconds(change_s)} more"
+    deciding = question.deciding
+    outside = "" if deciding.metric == ELAPSED else f", outside {lower_first(deciding.label)}"
+    return f"{_at(question, bad)}launch overhead, {when}{outside}, takes {_seconds(change_s)} more"
 
 
 def _of_the_whole(question: ExperimentQuestion, division: Division, above: bool) -> str:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final, TypeGuard
 
 from analysis.conclusions.answer import Answer, Figure
 from analysis.conclusions.context import Factor
-from analysis.conclusions.sentences.network import NO_INTERVAL
 from analysis.conclusions.wording import ANY, factor_words, level, point_words
 from analysis.numbers import SHARE, between, with_interval
 from analysis.statistics import Interval
 
+TIMES_THE_BEST: Final = "times the best"
 _MOST_NAMES: Final = 6
 _MOST_PLACES: Final = 4
 _LABELS: Final[Mapping[str, str]] = {
@@ -35,11 +36,16 @@ _FURTHER: Final[Mapping[str, tuple[str, float]]] = {"bit/s": ("down to", 0.5), "
 _SHARES: Final = ("share", "share of the best", "share of the value")
 
 
-def key_figures(answer: Answer, factors: Sequence[Factor]) -> tuple[tuple[str, str], ...]:
-    """Return (name, values in words) of the main figures, in the order of the answer."""
+def key_figures(answer: Answer, factors: Sequence[Factor], *, is_rate: bool = False) -> tuple[tuple[str, str], ...]:
+    """Return (name, values in words) of the main figures, in the order of the answer.
+
+    A ratio to the best is of costs. With ``is_rate`` it is shown as one of rates: less than 1 is worse.
+    """
     by_name: dict[str, list[Figure]] = {}
     for figure in answer.figures:
         if figure.name not in _IN_WORDS_ALREADY:
+            if is_rate and figure.name == TIMES_THE_BEST:
+                figure = _of_rates(figure)
             by_name.setdefault(figure.name, []).append(figure)
     places = [f for f in factors if all(f.name in figure.where for figures in by_name.values() for figure in figures)]
     sliced = _varying(places, [figure for figures in by_name.values() for figure in figures])
@@ -49,6 +55,13 @@ def key_figures(answer: Answer, factors: Sequence[Factor]) -> tuple[tuple[str, s
         for name, figures in by_name.items()
     ]
     return tuple(rows[:_MOST_NAMES])
+
+
+def _of_rates(figure: Figure) -> Figure:
+    low, value, high = (
+        1 / end if isinstance(end, float) and end else None for end in (figure.high, figure.value, figure.low)
+    )
+    return replace(figure, name=f"{figure.name} rate", value=value, low=low, high=high)
 
 
 def _label(name: str, answer: Answer) -> str:
@@ -110,8 +123,8 @@ def _value(figure: Figure, by_factor: Mapping[str, Factor]) -> str:
     counted = next((f for f in by_factor.values() if figure.unit and f.plural == figure.unit), None)
     if counted is not None:
         return f"{level(counted, value)}{_within(figure, counted)}"
-    if _is_vague(interval):
-        return f"{with_interval(value, None, figure.unit)} ({NO_INTERVAL})"
+    if _is_vague(interval, ANY):
+        return f"{with_interval(value, None, figure.unit)} (scatter too large for an interval)"
     return with_interval(value, interval, figure.unit)
 
 
@@ -130,8 +143,8 @@ def _scaled(interval: Interval | None, by: float) -> Interval | None:
     return Interval(interval.low * by, interval.high * by, interval.level, interval.method)
 
 
-def _is_vague(interval: Interval | None) -> TypeGuard[Interval]:
-    return interval is not None and (interval.high or 1) > _VAGUE * (interval.low or 0)
+def _is_vague(interval: Interval | None, most: float = _VAGUE) -> TypeGuard[Interval]:
+    return interval is not None and (interval.high or 1) > most * (interval.low or 0)
 
 
 def _vague_words(figure: Figure, interval: Interval, by_factor: Mapping[str, Factor]) -> str:

@@ -53,6 +53,8 @@ def chip_state(progress: Progress) -> str:
     """Return the chip of an experiment as a whole (dashboard.states)."""
     if _is_incomplete(progress):
         return "incomplete"
+    if progress.status == Status.RUNNING and progress.queued and not progress.active:
+        return Status.WAITING
     return "partial" if _is_partial(progress) else progress.status
 
 

@@ -209,7 +209,7 @@ class Results:
         against += "; the work grows with the hosts" if weak else ""
         left_out = charts.left_out
         views, speed_up, efficiency = charts.time_views(self.parts), charts.speed_up(), charts.efficiency()
-        medians = "; ".join(filter(None, (f"medians, % of {charts.base}", descheduled_note(views[0][1]))))
+        medians = "; ".join(filter(None, (f"medians, shares of {charts.base}", descheduled_note(views[0][1]))))
         overlaid = (speed_up.get("published"), efficiency.get("published"))
         named = [(metric, find(metric).label) for metric in self.parts]
         return [

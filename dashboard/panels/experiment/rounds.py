@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from analysis.conclusions import Answer
 from analysis.conclusions.observations.scatter import LEVEL
+from analysis.conclusions.sentences.key_figures import TIMES_THE_BEST
 from analysis.conclusions.wording import percent_level
 from analysis.numbers import SHARE, amount, between, duration, grouped, plural, significant
 from analysis.scaling import DISTURBED
@@ -20,7 +21,7 @@ from dashboard.labels import parameters_sentence
 from dashboard.panels.experiment.excluded_trials import swept_of
 from dashboard.states import CHIPS
 from experiments.access import may_cancel, may_run_more
-from experiments.metrics import described
+from experiments.metrics import deciding_metric, described
 from experiments.models import Configuration, Experiment, Hold, Kind, Round, State
 from experiments.models.states import excluded_as_disturbed
 from experiments.selectors.changed_programs import last_program, replaced_file
@@ -36,7 +37,6 @@ _WIDEST: Final = 10.0
 """Half-width from which on no number is shown."""
 _EXCLUDED: Final = ("excluded", f"Excluded: {DISTURBED}")
 """Tone and word of the square of an excluded trial."""
-_BEST: Final = "times the best"
 _NAMES: Final = {"time": "Time of trials", "trials": "Trials", "host_hours": "Host hours"}
 
 
@@ -124,7 +124,8 @@ def _rows(
     experiment: Experiment,
     repeats: Mapping[int, int],
 ) -> list[RoundRow]:
-    intervals = [_deciding(row.numbers) for row in made]
+    metric = described(deciding_metric(experiment.workload, experiment.specification))
+    intervals = [_of_rates(_deciding(row.numbers), is_rate=metric.direction == "higher") for row in made]
     ends = [end for number in intervals if number for end in (number["low"], number["high"])]
     first, last = (log(min(ends)), log(max(ends))) if ends else (0.0, 0.0)
 
@@ -160,6 +161,14 @@ def _deciding(numbers: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     return min(rivals, key=lambda number: abs(log(number["value"])), default=None)
 
 
+def _of_rates(number: Mapping[str, Any] | None, *, is_rate: bool) -> Mapping[str, Any] | None:
+    """Return a ratio of costs to the best as one of rates: less than 1 is worse."""
+    if number is None or not is_rate or number["name"] != TIMES_THE_BEST:
+        return number
+    ends = {name: 1 / number[end] for name, end in (("low", "high"), ("value", "value"), ("high", "low"))}
+    return {**number, **ends, "name": f"{TIMES_THE_BEST} rate"}
+
+
 def _interval_words(number: Mapping[str, Any], swept: Sequence[str], workload: str) -> str:
     where = parameters_sentence(number.get("where", {}), swept, workload)
     at, name = f"{where}: " if where else "", number["name"]
@@ -169,7 +178,7 @@ def _interval_words(number: Mapping[str, Any], swept: Sequence[str], workload: s
         return f"{at}{name} {width}"
     if name == "efficiency":
         return f"{at}{name} {amount(number['value'], SHARE)} ({between(number['low'], number['high'], SHARE)})"
-    name = f"{name} median" if name == _BEST else name
+    name = f"{name} median" if name == TIMES_THE_BEST else name
     value, low, high = (significant(number[end], 3) for end in ("value", "low", "high"))
     return f"{at}{value} {name} ({low} to {high})"
 

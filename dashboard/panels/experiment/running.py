@@ -14,6 +14,7 @@ from dashboard.panels.experiment.list_rows import chip_state, chip_words
 from dashboard.states import chip_of
 from experiments.access import visible_experiments, visible_trials
 from experiments.models import ACTIVE, State, Trial
+from experiments.models.states import NOT_REQUESTED
 from experiments.selectors import Progress, progress_of, running_trials, waiting
 from experiments.selectors.queue_forecast import outlooks
 
@@ -42,6 +43,7 @@ class _Ahead:
         """Read it from the database with eight queries."""
         unfinished = Trial.objects.unfinished().values("experiment")
         rows = Trial.objects.current().filter(experiment__in=unfinished).values_list("experiment_id")
+        rows = rows.exclude(state=State.CANCELLED, message=NOT_REQUESTED)
         trials = dict(rows.annotate(count=Count("pk")).order_by())
         outlook = outlooks(waiting(), list(running_trials()))
         return cls(monotonic(), trials, {pk: forecast.left_s for pk, forecast in outlook.items()})

@@ -27,7 +27,9 @@ def what_if(study: NetworkStudy, named: Sequence[Named] = ()) -> dict[str, Any]:
     context: dict[str, Any] = {
         "answer": study.answer,
         "strength": STRENGTH[study.answer.strength],
-        "key_figures": key_figures(study.answer, study.question.factors),
+        "key_figures": key_figures(
+            study.answer, study.question.factors, is_rate=study.question.deciding.higher_is_better
+        ),
         "fits": [],
     }
     if not study.fits:

@@ -24,7 +24,7 @@ from analysis.conclusions.context import Factor
 from analysis.conclusions.facts import MOST_CAUSES
 from analysis.conclusions.rules.report import Verdict, find
 from analysis.scaling import Point, Study
-from tests.analysis.conclusions.designs import DELAY, HOSTS, METHOD, RATE, asks
+from tests.analysis.conclusions.designs import DELAY, GFLOPS, HOSTS, METHOD, RATE, asks
 from tests.analysis.scaling.studies import published_water
 from tests.words import plain
 
@@ -99,6 +99,21 @@ def test_key_figures_name_the_places_that_distinguish_them() -> None:
     assert output["Best size"] == "2 hosts"
     assert plain(output["Elapsed time"]).startswith("1 host: 8 s (")
     assert plain(output["Times the best"]).startswith("1 host: 2 times (")
+
+
+@pytest.mark.parametrize(
+    ("high", "words"), [(57.0, "8 s (1.2 to 57 s)"), (2000.0, "8 s (scatter too large for an interval)")]
+)
+def test_key_figures_give_a_wide_interval_and_refuse_one_of_no_meaning(high: float, words: str) -> None:
+    question = asks([HOSTS], {1: 8.0, 2: 4.0})
+    wide = replace(answer(question), figures=(Figure("Elapsed time", 8.0, "s", 1.2, high, {"hosts": 1}),))
+    assert [plain(value) for _, value in key_figures(wide, question.factors)] == [words]
+
+
+def test_key_figures_of_a_rate_are_below_one_if_they_are_worse() -> None:
+    question = asks([HOSTS], {1: 4.0, 2: 8.0, 4: 6.0}, deciding=GFLOPS)
+    output = dict(key_figures(answer(question), question.factors, is_rate=True))
+    assert plain(output["Times the best rate"]).startswith("1 host: 0.5 times (0.4")
 
 
 def test_the_best_size_is_that_of_the_median_if_others_may_be_as_good() -> None:

@@ -8,7 +8,7 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from experiments.models import Trial
+from experiments.models import Membership, Trial
 from experiments.specification import parse
 from experiments.specification.design import expand
 from workers.preview import estimates, total_s
@@ -54,3 +54,13 @@ def test_a_workload_without_past_trials_has_a_guess_in_the_preview_and_no_foreca
     experiment = submit()
     live = page.get(reverse("experiment-live", args=[experiment.slug]), {"seen": 0}).context
     assert live["left_s"] is None
+
+
+def test_a_refresh_keeps_the_link_to_the_priority_of_a_queued_experiment(page, submit):
+    submit(name="First")
+    second = submit(name="Second")
+    Membership.objects.update(role=Membership.Role.MAINTAINER)
+    live = page.get(reverse("experiment-live", args=[second.slug]), {"seen": 0, "complete": "False"})
+    assert "changed" not in live.context
+    for answer in (page.get(second.get_absolute_url()), live):
+        assert f'href="{second.get_absolute_url()}?tab=setup">Change' in answer.content.decode()

@@ -11,6 +11,8 @@ from django.utils import timezone
 from lxml.html import fromstring
 
 from experiments.models import Cluster, Trial
+from experiments.models.states import NOT_REQUESTED
+from experiments.selectors.diagnosis import diagnosis_of
 
 HTMX = {"HX-Request": "true"}
 
@@ -42,6 +44,32 @@ def test_header_shows_progress_and_notifies_pages(page, submit, run):
     assert re.search(r"1 of \d trials, \S+.* left|1 of \d trials, finishing", words)
     seen = re.search(r'name="seen" value="([^"]+)"', query.content.decode())[1]
     assert "HX-Trigger" not in page.get(reverse("pulse"), {"seen": seen}, headers=HTMX).headers
+
+
+def test_trials_that_were_not_started_are_no_progress(page, submit):
+    experiment = submit(repetitions=3)
+    first = experiment.trials.order_by("position")[0]
+    experiment.trials.exclude(pk=first.pk).update(state="cancelled", message=NOT_REQUESTED)
+    query = page.get(reverse("pulse"), {"seen": "0-0"}, headers=HTMX)
+    assert (query.context["over"], query.context["total"]) == (0, 1)
+    assert page.get(experiment.get_absolute_url()).context["shares"] == []
+
+
+def test_an_experiment_whose_remaining_trials_wait_is_queued(page, submit, run):
+    experiment = submit(repetitions=1)
+    run(most=1)
+    assert page.get(experiment.get_absolute_url()).context["state"] == "waiting"
+    Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")
+    assert page.get(experiment.get_absolute_url()).context["state"] == "running"
+
+
+def test_an_answer_of_no_trial_leaves_once_one_has_finished(page, submit, run):
+    experiment = submit(repetitions=1)
+    diagnosis_of(experiment)
+    assert page.get(experiment.get_absolute_url()).context["diagnosis"] is not None
+    run(most=1)
+    context = page.get(experiment.get_absolute_url()).context
+    assert (context["diagnosis"], context["fresh"]) == (None, False)
 
 
 def test_a_notice_of_queued_trials_leaves_once_one_has_ended(page, submit, run):

@@ -186,6 +186,9 @@ def test_page_names_the_number_of_an_interval(page: Client, ended: Experiment) -
     )
     (row,) = page.get(ended.get_absolute_url()).context["rounds"]
     assert row.words == "2 hosts: 1.2 times the best median (0.9 to 1.5)"
+    Experiment.objects.filter(pk=ended.pk).update(specification={**ended.specification, "deciding": "water.ns_per_day"})
+    (row,) = page.get(ended.get_absolute_url()).context["rounds"]
+    assert row.words == "2 hosts: 0.833 times the best rate (0.667 to 1.11)"
     ended.rounds.update(
         numbers=[{"name": "efficiency", "unit": "1", "value": 0.7027, "low": 0.5561, "high": 1.008, "where": {}}]
     )

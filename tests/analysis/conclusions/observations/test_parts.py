@@ -353,13 +353,14 @@ def test_without_a_profile_the_loss_is_on_and_off_the_cpu():
     assert "launch overhead" not in result.sentence
 
 
-def test_the_head_line_names_the_launch_overhead_if_it_costs_more_than_any_cause():
+def test_the_head_line_of_a_programs_own_time_names_no_launch_overhead():
     late = {1: 10.5, 2: 6.8, 4: 19.0}
 
     result = checked(asks([HOSTS], LOOPS, elapsed_s=late, cpu_mean_rank_s=CPU, used_percent=USED, **OWN))
 
     assert result.causes[-1].explains == pytest.approx(10.0 - 0.8)
-    assert result.sentence.endswith(f"{_more(result.causes[-1])}launch overhead.")
+    assert result.causes[-1].statement.endswith(", outside loop time, takes 9.2 s more")
+    assert result.sentence.endswith(f"{_more(result.causes[0])}off the CPU.")
 
 
 def test_launch_overhead_is_a_part_of_the_elapsed_time_alone():

@@ -83,7 +83,7 @@ def test_a_rate_is_better_where_it_is_higher():
     result = checked(asks([HOSTS], {1: 1.0, 2: 1.8, 4: 1.2}, deciding=GFLOPS))
 
     assert values(result, "best size") == [2]
-    assert "4 hosts reach 67 % of what 2 hosts give" in result.sentence
+    assert "4 hosts reach 0.67 times the rate of 2 hosts" in plain(result.sentence)
 
 
 def test_equal_sizes_make_no_difference_and_bound_it():

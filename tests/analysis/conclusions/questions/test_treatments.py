@@ -76,7 +76,7 @@ def test_it_reports_the_bandwidth_with_the_time():
         ({2: (1, 2), 8: (3, 3)}, "Pull is best at 2 hosts; at 8 hosts no choice is measurably better."),
         ({2: (1, 2), 4: (3, 3), 8: (4, 4)}, "Pull is best at 2 hosts; beyond 2 hosts no choice is measurably better."),
         ({2: (1, 2), 4: (1, 2), 8: (3, 3)}, "Pull is best up to 4 hosts; at 8 hosts no choice is measurably better."),
-        ({2: (1, 2), 4: (1, 2), 8: (1, 2)}, "Pull is best at every size."),
+        ({2: (1, 2), 4: (1, 2), 8: (1, 2)}, "Pull is best at every number of hosts."),
     ],
 )
 def test_the_best_choice_is_named_only_for_the_sizes_at_which_it_is_better(

@@ -1,6 +1,7 @@
 """One word for each state: of trials, of experiments as a whole, and of captures."""
 
 from django.urls import reverse
+from lxml.html import fromstring
 
 from dashboard.states import CHIPS, chip_of
 from experiments.models import Cluster, State, Status, Trial
@@ -26,6 +27,16 @@ def test_it_calls_captures_flagged_and_never_an_experiment_with_failed_trials(pa
     (row,) = page.get(reverse("experiments"), {"source": "own"}).context["rows"]
     assert (row.state, row.words) == (context["state"], context["state_words"])
     assert "flagged" not in row.state
+
+
+def test_each_trial_without_a_result_has_a_line_of_its_own(page, submit):
+    experiment = submit(repetitions=1)
+    fail_next(2)
+    table = fromstring(page.get(experiment.get_absolute_url()).content.decode()).get_element_by_id("table")
+    lines = [[a.get("href") for a in line.iter("a")] for line in table.iterfind(".//details//li")]
+    failed = experiment.trials.filter(state=State.FAILED)
+    assert sorted(lines) == sorted([trial.get_absolute_url()] for trial in failed)
+    assert len(lines) == 2
 
 
 def test_it_has_a_chip_for_every_state_of_trials_and_experiments(page, submit):

@@ -48,3 +48,14 @@ def test_it_divides_the_time_on_no_processor_if_every_size_has_run_delay() -> No
 
 def test_it_takes_cpu_time_where_a_size_has_no_profile() -> None:
     assert list(parts_of(PROFILE, {})) == ["On the CPU, mean of the ranks", "Off the CPU"]
+
+
+def test_the_subtitle_names_no_unit_as_views_differ_in_it(page, submit, run) -> None:
+    experiment = submit(repetitions=1)
+    run()
+    charts = [
+        chart for section in page.get(experiment.get_absolute_url()).context["sections"] for chart in section.charts
+    ]
+    (breakdown,) = (chart for chart in charts if chart.element == "where-time-goes")
+    assert [name for name, _ in breakdown.views][:2] == ["Seconds", "Share"]
+    assert "%" not in breakdown.subtitle
