@@ -197,13 +197,15 @@ def _counts(experiment: Experiment) -> dict[str, Any]:
 
 def _status(user: Any, experiment: Experiment, counts: Mapping[str, Any]) -> dict[str, Any]:
     progress: Progress = counts["progress"]
+    failure = _only_failures(experiment, progress)
     return {
         **counts,
         "experiment": experiment,
         "why_held": experiment.why_held if progress.is_held else "",
         "may_go_on": progress.is_held and may_run_more(user, experiment),
-        "held_program": _held_program(user, experiment) if progress.is_held else None,
-        "failure": _only_failures(experiment, progress),
+        "held_program": _held_program(user, experiment) if progress.is_held or failure else None,
+        "failure": failure,
+        "may_revise": failure is not None and may_run_more(user, experiment),
         "state": "published" if experiment.published else chip_state(progress),
         "state_words": "" if experiment.published else chip_words(progress),
         "shares": _shares(progress),
@@ -215,7 +217,7 @@ def _status(user: Any, experiment: Experiment, counts: Mapping[str, Any]) -> dic
 
 
 def _held_program(user: Any, experiment: Experiment) -> dict[str, Any] | None:
-    """Return the chosen and the latest version of the program of held trials."""
+    """Return chosen and latest version of the program of held or failed trials."""
     parameters = experiment.specification.get("parameters") or {}
     versions = workloads.program_versions(experiment.workload, parameters)
     return versions and {**versions, "may_edit": may_register_programs(user)}
