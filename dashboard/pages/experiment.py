@@ -22,7 +22,7 @@ from dashboard.panels.experiment.diagnosis import diagnosis_context, panels_of
 from dashboard.panels.experiment.excluded_trials import swept_of, why_apart
 from dashboard.panels.experiment.list_rows import chip_state, chip_words
 from dashboard.panels.experiment.results import Results
-from dashboard.panels.experiment.rounds import rounds_context
+from dashboard.panels.experiment.rounds import TYPED, refused_limits, rounds_context
 from dashboard.panels.experiment.running import running_entry
 from dashboard.panels.new.draft import as_yaml
 from dashboard.panels.new.network_draft import can_study_network
@@ -81,6 +81,8 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
         context["original"] = visible_experiments(request.user).filter(pk=original).first()
     context["toured"] = bool(query_value(request, "tour"))
     context["repeatable"] = _repeatable(context)
+    if any(name.startswith(TYPED) for name in request.GET):
+        context |= {"further": refused_limits(context.get("further", ()), request.GET), "is_refused": True}
     if context["may_change"] and not context.get("goal"):
         context["replaced_file"] = replaced_file(experiment, rows["last_program"])
     return render(request, "experiment/page.html", context)
