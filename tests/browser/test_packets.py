@@ -51,7 +51,7 @@ def test_it_shows_packets_once_it_is_their_turn(
     with ExitStack() as others:
         for _ in range(PER_USER):
             others.enter_context(acquire(person, "packets"))
-        show.click()
+        rows.get_by_role("cell").nth(4).click()
         expect(detail).to_contain_text(WAITS, timeout=PATIENT_MS)
     expect(detail).to_contain_text("Packet 1,", timeout=PATIENT_MS)
     assert page_errors == []
