@@ -232,7 +232,10 @@ def budget_of(texts: Mapping[str, str], prefix: str = "") -> Budget:
 
 
 def refused_limits(limits: Sequence[Mapping[str, str]], query: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return the limits with their typed texts and errors; those of no field are at the first."""
+    """Return the limits with their typed texts and errors.
+
+    Errors of no field are at the first.
+    """
     errors: Mapping[str, Sequence[str]] = {}
     try:
         budget_of(query, TYPED)

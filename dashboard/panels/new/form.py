@@ -461,12 +461,12 @@ class Form:
     @property
     def row_values(self) -> str:
         """Return the values of a new sweep row as JSON: by cluster, then by parameter."""
-        own = {
+        of_workload = {
             name: ", ".join(map(str, choices_of(info) or [info.default]))
             for name, info in self._model_fields().items()
             if choices_of(info) or isinstance(info.default, int | float)
         }
-        return json.dumps({cluster.slug: own | row_values(cluster) for cluster in self.clusters})
+        return json.dumps({cluster.slug: of_workload | row_values(cluster) for cluster in self.clusters})
 
     @property
     def empty_row(self) -> SweepRow:

@@ -59,7 +59,8 @@ def read_form(texts: Mapping[str, str]) -> dict[str, Any]:
     rows = rows_of(texts, "extract")
     extractors, errors = _extractors(rows)
     readings: Mapping[int, Reading] = {}
-    refused, met = "", ()
+    refused = ""
+    met: tuple[str, ...] = ()
     if sample.strip():
         patterns = {name: texts.get(name, "").strip() for name in ("success", "failure")}
         try:

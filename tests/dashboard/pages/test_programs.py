@@ -496,6 +496,7 @@ def test_a_finished_trial_names_the_checks_of_its_output(maintainer, finished):
     assert maintainer.get(address).context["output_checks"] == ()
     maintainer.post(reverse("program", args=["solver"]), {**FORM, "success": "time"})
     assert maintainer.get(address).context["output_checks"] == ("a line matches /time/",)
+    assert "a line matches /time/" in maintainer.get(reverse("workload", args=["solver"])).text
     finished.artifacts.update(removed_at=timezone.now())
     assert maintainer.get(address).context["output_checks"] == ()
 
