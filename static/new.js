@@ -40,11 +40,11 @@
     }
   }
 
-  // A new row proposes at most the hosts and ranks of the selected cluster.
+  // A new row proposes the choices of its parameter, or at most the hosts and ranks of the selected cluster.
   function propose(select) {
     const known = JSON.parse(document.getElementById("sweep-row").dataset.values)[form.elements.cluster.value] || {};
     const values = select.closest("tr").querySelector("[name=sweep_values]");
-    values.value = known[select.value] || values.value;
+    values.value = values.defaultValue = known[select.value] || values.value;
   }
 
   form.addEventListener("click", e => {
@@ -66,6 +66,10 @@
   form.addEventListener("input", e => {
     const unit = e.target.closest(".input-group")?.querySelector(".input-group-text");
     if (unit) unit.hidden = /[a-z]\s*$/i.test(e.target.value);
+  });
+  form.addEventListener("change", e => {
+    const values = e.target.name === "sweep_name" && e.target.closest("tr").querySelector("[name=sweep_values]");
+    if (values && values.value === values.defaultValue) propose(e.target);
   });
   form.addEventListener("change", markSwept);
   form.addEventListener("change", fitCluster);

@@ -102,6 +102,12 @@
     for (const pop of document.querySelectorAll("details.pop[open]")) if (!pop.contains(e.target)) pop.open = false;
   });
 
+  const refused = document.querySelector("dialog[data-open]");
+  if (refused) {
+    refused.showModal();
+    history.replaceState(null, "", location.pathname);  // a reload does not open it again
+  }
+
   document.addEventListener("change", e => { if (e.target.matches("[data-submits]")) e.target.form.submit(); });
 
   document.addEventListener("keydown", e => {

@@ -16,6 +16,7 @@ from dashboard.background import asking
 from dashboard.background.asking import Withdrawn
 from dashboard.requests import concurrency_limits
 from dashboard.requests.explore import ROWS, ExportRows, parse_question, rows_of, table_of
+from experiments import workloads
 from experiments.access import limited_to, sees_everything, visible_projects
 from experiments.common import plain_files
 from experiments.metrics import deciding_metric
@@ -93,8 +94,12 @@ class Export:
         if self.rows.kind != "brief":
             return ()
         first = list(self.matching.order_by("experiment_id", "pk").distinct("experiment_id"))
-        deciding = {deciding_metric(row.experiment.workload, row.experiment.specification) for row in first}
-        return {*self.metrics, *deciding, *(f"parameter.{name}" for name in swept(first))}
+        figures = set()
+        for written in [row.experiment for row in first]:
+            workload = workloads.find(written.workload, written.specification.get("parameters"))
+            figures |= {deciding_metric(written.workload, written.specification)}
+            figures |= {figure.id for figure in workload.figures} if workload else set()
+        return {*self.metrics, *figures, *(f"parameter.{name}" for name in swept(first))}
 
     @property
     def step(self) -> int:

@@ -22,7 +22,7 @@ from dashboard.panels.experiment.diagnosis import diagnosis_context, panels_of
 from dashboard.panels.experiment.excluded_trials import swept_of, why_apart
 from dashboard.panels.experiment.list_rows import chip_state, chip_words
 from dashboard.panels.experiment.results import Results
-from dashboard.panels.experiment.rounds import rounds_context
+from dashboard.panels.experiment.rounds import TYPED, refused_limits, rounds_context
 from dashboard.panels.experiment.running import running_entry
 from dashboard.panels.new.draft import as_yaml
 from dashboard.panels.new.network_draft import can_study_network
@@ -81,6 +81,8 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
         context["original"] = visible_experiments(request.user).filter(pk=original).first()
     context["toured"] = bool(query_value(request, "tour"))
     context["repeatable"] = _repeatable(context)
+    if any(name.startswith(TYPED) for name in request.GET):
+        context |= {"further": refused_limits(context.get("further", ()), request.GET), "is_refused": True}
     if context["may_change"] and not context.get("goal"):
         context["replaced_file"] = replaced_file(experiment, rows["last_program"])
     return render(request, "experiment/page.html", context)
@@ -197,13 +199,15 @@ def _counts(experiment: Experiment) -> dict[str, Any]:
 
 def _status(user: Any, experiment: Experiment, counts: Mapping[str, Any]) -> dict[str, Any]:
     progress: Progress = counts["progress"]
+    failure = _only_failures(experiment, progress)
     return {
         **counts,
         "experiment": experiment,
         "why_held": experiment.why_held if progress.is_held else "",
         "may_go_on": progress.is_held and may_run_more(user, experiment),
-        "held_program": _held_program(user, experiment) if progress.is_held else None,
-        "failure": _only_failures(experiment, progress),
+        "held_program": _held_program(user, experiment) if progress.is_held or failure else None,
+        "failure": failure,
+        "may_revise": failure is not None and may_run_more(user, experiment),
         "state": "published" if experiment.published else chip_state(progress),
         "state_words": "" if experiment.published else chip_words(progress),
         "shares": _shares(progress),
@@ -215,7 +219,7 @@ def _status(user: Any, experiment: Experiment, counts: Mapping[str, Any]) -> dic
 
 
 def _held_program(user: Any, experiment: Experiment) -> dict[str, Any] | None:
-    """Return the chosen and the latest version of the program of held trials."""
+    """Return chosen and latest version of the program of held or failed trials."""
     parameters = experiment.specification.get("parameters") or {}
     versions = workloads.program_versions(experiment.workload, parameters)
     return versions and {**versions, "may_edit": may_register_programs(user)}

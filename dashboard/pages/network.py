@@ -10,6 +10,7 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db import transaction
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -26,12 +27,12 @@ from dashboard.panels.network.form import read, rows_from, rows_of
 from dashboard.panels.network.predictions import one, predictions_of
 from dashboard.panels.network.table import as_file
 from dashboard.panels.network.what_if import what_if
-from dashboard.panels.new.network_draft import can_study_network
+from dashboard.panels.new.network_draft import can_study_network, emulates_links
 from dashboard.requests.idempotency import idempotent_redirect, redirect_or_refuse
 from dashboard.requests.lookup import find_experiment
-from experiments.access import may_describe_clusters, may_predict, may_run_more
+from experiments.access import may_describe_clusters, may_predict, may_run_more, visible_experiments
 from experiments.errors import FieldError, InvalidSpec, RepositoryError
-from experiments.models import Experiment, Network, Prediction
+from experiments.models import Configuration, Experiment, Network, Prediction
 from experiments.selectors.diagnosis import answers_of
 from experiments.selectors.experiments import configuration_rows, progress_of, running_trials, waiting
 from experiments.selectors.network import make_prediction, network_studies, network_study_of
@@ -40,12 +41,16 @@ from experiments.selectors.queue_forecast import Outlook, outlooks
 from workers import queue
 
 PER_PAGE = 20
+_MOST_OWN: Final = 3
+_MOST_SEARCHED: Final = 20
+"""Own experiments that are listed, of the newest."""
 
 
 @require_GET
 def index(request: HttpRequest) -> HttpResponse:
     """List the experiments over enough links, newest first, each with its answer."""
-    page = Paginator(network_studies(request.user), PER_PAGE).get_page(request.GET.get("page"))
+    studies = network_studies(request.user)
+    page = Paginator(studies, PER_PAGE).get_page(request.GET.get("page"))
     experiments = list(page.object_list)
     answers, progress = answers_of(experiments), progress_of(experiments)
     rows = [
@@ -57,7 +62,18 @@ def index(request: HttpRequest) -> HttpResponse:
         }
         for experiment in experiments
     ]
-    return render(request, "network/index.html", {"place": "network", "page": page, "rows": rows})
+    context = {"place": "network", "page": page, "rows": rows, "own": _to_study(request.user, studies)}
+    return render(request, "network/index.html", context)
+
+
+def _to_study(user: Any, studies: QuerySet[Experiment]) -> list[Experiment]:
+    """Return the user's newest experiments of which a network study is possible."""
+    on_several_hosts = Configuration.objects.filter(hosts__gt=1, in_design=True).values("experiment")
+    candidates = visible_experiments(user).filter(owner=user, pk__in=on_several_hosts)
+    newest = (
+        candidates.exclude(pk__in=studies.order_by().values("pk")).select_related("cluster").order_by("-created_at")
+    )
+    return [experiment for experiment in newest[:_MOST_SEARCHED] if emulates_links(experiment)][:_MOST_OWN]
 
 
 @require_GET

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
-from pydantic import ValidationError
 
 from analysis.numbers import plural
+from dashboard.panels.experiment.rounds import TYPED, budget_of
 from dashboard.requests.idempotency import redirect_or_refuse
 from dashboard.requests.lookup import find_experiment
 from experiments.access import may_cancel, may_run_more
+from experiments.errors import InvalidSpec
 from experiments.models import Experiment
 from experiments.specification.goal import Budget
-from experiments.specification.parameters import refusal
 from workers import queue, rounds
 
 
@@ -42,9 +44,14 @@ def resume(request: HttpRequest, slug: str) -> HttpResponse:
 def more(request: HttpRequest, slug: str) -> HttpResponse:
     """Add a budget and run one more round."""
     experiment = _repeatable(request, slug)
+    try:
+        budget = budget_of(request.POST)
+    except InvalidSpec:  # the dialog opens again with the typed texts
+        typed = {f"{TYPED}{name}": text[:100] for name, text in request.POST.items() if name in Budget.model_fields}
+        return redirect(f"{experiment.get_absolute_url()}?{urlencode(typed)}")
 
     def started() -> HttpResponseRedirect:
-        queued = rounds.one_more_round(experiment, _budget(request), author=request.user)
+        queued = rounds.one_more_round(experiment, budget, author=request.user)
         messages.success(request, f"{plural(queued, 'trial')} queued.".capitalize(), extra_tags="ok queued")
         return redirect(experiment)
 
@@ -68,12 +75,3 @@ def _repeatable(request: HttpRequest, slug: str) -> Experiment:
 def _paused(experiment: Experiment) -> HttpResponseRedirect:
     experiment.pause_rounds()
     return redirect(experiment)
-
-
-def _budget(request: HttpRequest) -> Budget:
-    """Return the posted budget. Raise InvalidSpec."""
-    texts = {name: request.POST.get(name, "").strip() for name in Budget.model_fields}
-    try:
-        return Budget.model_validate({name: text for name, text in texts.items() if text})
-    except ValidationError as error:
-        raise refusal(error) from None

@@ -263,12 +263,18 @@ def _measured(trial: Trial, artifacts: Sequence[Artifact], *, has_packets: bool)
         "published_shown": any(tile.dots and tile.dots.published is not None for tile in tiles),
         "published_name": published.get("name", ""),
         "metric_rows": metric_rows(values, trial.experiment.workload if has_output else ""),
+        "output_checks": _output_checks(trial) if has_output else (),
         "printed": _printed_tables(trial.tables),
         "missing": missing_rows(still_absent(trial.not_available, values)),
         "observer": observer,
         "trust_rows": trust_rows(trial, values, wire["counters"], observer),
         **wire,
     }
+
+
+def _output_checks(trial: Trial) -> tuple[str, ...]:
+    workload = workloads.find(trial.experiment.workload, trial.experiment.specification.get("parameters"))
+    return workload.output_checks if workload else ()
 
 
 def _printed_tables(tables: Mapping[str, Any]) -> list[dict[str, Any]]:

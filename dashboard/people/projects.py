@@ -264,7 +264,8 @@ def new_webhook(request: HttpRequest, slug: str) -> HttpResponse:
     webhook.project, webhook.made_by = project, request.user
     webhook.save()
     if not has_address:
-        messages.warning(request, f"No address of {host} is known now. Send a test message.", extra_tags="warning")
+        words = f"This server could not resolve the name {host}. Check the URL, then send a test message."
+        messages.warning(request, words, extra_tags="warning")
     return project_page(request, project, new_webhook=webhook, secret=webhook.secret)
 
 

@@ -96,7 +96,7 @@ def _expanded(word: str) -> list[str]:
     """
     parts = re.split(r"\[([^\[\]]*)\]", word)
     if sum(map(len, parts[::2])) + len(parts) // 2 > _LONGEST_NAME:  # a bracket is a digit at least
-        raise ValueError(f"{word[:80]!r} is longer than a host name")
+        raise ValueError(f"{_quoted(word)} is longer than a host name")
     if re.search(r"[\[\]]", "".join(parts[::2])):
         raise _no_range(word)
     ranges = [_ranges(part, word) for part in parts[1::2]]
@@ -124,9 +124,14 @@ def _ranges(text: str, word: str) -> list[tuple[range, int]]:
     return ranges
 
 
+def _quoted(word: str) -> str:
+    """Return the first line: a bracket without an end reaches over the others."""
+    return repr(word.splitlines()[0][:80])
+
+
 def _too_many(word: str) -> ValueError:
-    return ValueError(f"{word[:80]!r} is more than {MOST_HOSTS} hosts")
+    return ValueError(f"{_quoted(word)} is more than {MOST_HOSTS} hosts")
 
 
 def _no_range(word: str) -> ValueError:
-    return ValueError(f"{word[:80]!r} is not a range of hosts; write for example n[01-04]")
+    return ValueError(f"{_quoted(word)} is not a range of hosts; write for example n[01-04]")

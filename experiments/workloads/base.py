@@ -192,6 +192,7 @@ class WorkloadDefinition:
     outputs: tuple[str, ...] = ()
     """Names and patterns of text files that a run writes beside its standard output; they are parsed and stored."""
     keeps: tuple[str, ...] = ()  # patterns (`kept_files`) of further files that a run writes; they are stored
+    output_checks: tuple[str, ...] = ()  # what holds for the output of every finished run, in words
     curve: Callable[[Mapping[str, Sequence[Mapping[str, Any]]]], list[tuple[int, float]]] = lambda tables: []
     """(tables of a run): (message size in bytes, transfer time in s), if the tables hold such a curve."""
 

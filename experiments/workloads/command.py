@@ -51,6 +51,7 @@ def _workload(
         parse=partial(_parse, slug, extractors, output),
         outputs=tuple(dict.fromkeys(extractor.file for extractor in extractors if extractor.file is not None)),
         keeps=tuple(output.keep),
+        output_checks=met_checks(output.success, output.failure),
         figures=figures,
         decides=f"{slug}.{deciding}" if deciding else directed,
         **more,
@@ -118,6 +119,12 @@ def refuse_failed(printed: Text, success: str, failure: str) -> None:
         raise failed.refused("the program says that it failed")
     if success and _first_line(success, printed) is None:
         raise OutputError(f"no line of the standard output matches /{success}/, which a good run prints")
+
+
+def met_checks(success: str, failure: str) -> tuple[str, ...]:
+    """Return what ``refuse_failed`` found in the output of a good run, in words."""
+    checks = ((success, f"a line matches /{success}/"), (failure, f"no line matches /{failure}/"))
+    return tuple(words for pattern, words in checks if pattern)
 
 
 def read_figure(extractor: Extractor, printed: Text, written: Mapping[str, Text]) -> Figure | None:

@@ -59,6 +59,7 @@ def test_swept_parameter_with_choices_is_disabled(page):
     staging = page.locator("select[name='parameters.staging']")
     expect(staging).to_have_value("pull")
     page.locator("[name=sweep_name]").select_option("staging")
+    expect(page.locator("[name=sweep_values]")).to_have_value("pull, multicast, tree")
     page.locator("[name=sweep_values]").fill("pull, tree")
     expect(staging).to_be_disabled()
     expect(staging).to_have_value("swept")

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 from django.contrib.auth.models import User
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from dashboard.requests.concurrency_limits import PER_USER, acquire
 from experiments.library import load_defaults
@@ -42,8 +42,12 @@ def test_it_shows_packets_once_it_is_their_turn(
     with ExitStack() as others:
         for _ in range(PER_USER):
             others.enter_context(acquire(person, "packets"))
+        held: list[Route] = []
+        page.route("**/packets/?*", lambda route: held.append(route), times=1)
         page.goto(f"{trial.get_absolute_url()}#packets")
         page.locator("#packet-query").scroll_into_view_if_needed()
+        expect(rows.locator(".while-loading")).to_be_visible()
+        held[0].continue_()
         expect(rows).to_contain_text(WAITS, timeout=PATIENT_MS)
     show = rows.get_by_role("button", name="Show packet 1")
     expect(show).to_be_visible(timeout=PATIENT_MS)
@@ -51,7 +55,7 @@ def test_it_shows_packets_once_it_is_their_turn(
     with ExitStack() as others:
         for _ in range(PER_USER):
             others.enter_context(acquire(person, "packets"))
-        show.click()
+        rows.get_by_role("cell").nth(4).click()
         expect(detail).to_contain_text(WAITS, timeout=PATIENT_MS)
     expect(detail).to_contain_text("Packet 1,", timeout=PATIENT_MS)
     assert page_errors == []

@@ -51,7 +51,7 @@ _REMEDIES: Final = (
     ),
     (
         r"Could not resolve hostname",
-        "Check how it is written under “Hosts”; else add it to /etc/hosts or to the ssh configuration.",
+        "Check its name in the settings of the cluster; else add it to /etc/hosts or to the ssh configuration.",
         "getent hosts {host}",
     ),
     (r"Connection refused", "Is sshd running there, and is “Port” right?", "{by_hand}"),

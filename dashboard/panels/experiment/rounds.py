@@ -10,6 +10,8 @@ from datetime import datetime
 from math import ceil, log
 from typing import Any, Final
 
+from pydantic import ValidationError
+
 from analysis.conclusions import Answer
 from analysis.conclusions.observations.scatter import LEVEL
 from analysis.conclusions.sentences.key_figures import TIMES_THE_BEST
@@ -21,13 +23,15 @@ from dashboard.labels import parameters_sentence
 from dashboard.panels.experiment.excluded_trials import swept_of
 from dashboard.states import CHIPS
 from experiments.access import may_cancel, may_run_more
+from experiments.errors import InvalidSpec
 from experiments.metrics import deciding_metric, described
 from experiments.models import Configuration, Experiment, Hold, Kind, Round, State
 from experiments.models.states import excluded_as_disturbed
 from experiments.selectors.changed_programs import last_program, replaced_file
 from experiments.selectors.diagnosis import last_answer
 from experiments.selectors.goals import Spent, goal_of, spent_of
-from experiments.specification.goal import Goal
+from experiments.specification.goal import Budget, Goal
+from experiments.specification.parameters import refusal
 
 _MOST_POINTS: Final = 24
 """Configurations with a row of squares."""
@@ -37,6 +41,8 @@ _WIDEST: Final = 10.0
 """Half-width from which on no number is shown."""
 _EXCLUDED: Final = ("excluded", f"Excluded: {DISTURBED}")
 """Tone and word of the square of an excluded trial."""
+TYPED: Final = "more."
+"""Prefix of a refused budget in the query of the page."""
 _NAMES: Final = {"time": "Time of trials", "trials": "Trials", "host_hours": "Host hours"}
 
 
@@ -223,6 +229,32 @@ def _squares(experiment: Experiment, made: Sequence[Round], points: Sequence[tup
         look = _EXCLUDED if trial in excluded else (chip.tone.value, chip.word)
         marks[pk].append((_round_at(made, starts, queued_at).number, *look))
     return [{"name": name or "All trials", "marks": marks[pk]} for pk, name in points]
+
+
+def budget_of(texts: Mapping[str, str], prefix: str = "") -> Budget:
+    """Return the typed budget. Raise InvalidSpec."""
+    typed = {name: texts.get(f"{prefix}{name}", "").strip() for name in Budget.model_fields}
+    try:
+        return Budget.model_validate({name: text for name, text in typed.items() if text})
+    except ValidationError as error:
+        raise refusal(error) from None
+
+
+def refused_limits(limits: Sequence[Mapping[str, str]], query: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return the limits with their typed texts and errors.
+
+    Errors of no field are at the first.
+    """
+    errors: Mapping[str, Sequence[str]] = {}
+    try:
+        budget_of(query, TYPED)
+    except InvalidSpec as error:
+        errors = error.by_path()
+    rows = [
+        {**row, "value": query.get(f"{TYPED}{row['name']}", ""), "errors": errors.get(row["name"], ())}
+        for row in limits
+    ]
+    return [{**row, "errors": [*errors.get("", ()), *row["errors"]]} for row in rows[:1]] + rows[1:]
 
 
 def _further(goal: Goal, spent: Spent, answer: Answer | None) -> list[dict[str, str]]:

@@ -307,9 +307,18 @@ class Form:
             ),
             "budget": [
                 _with_reading(
-                    self._field(f"goal.budget.{name}", label, _time_text(name, budget.get(name))), budget.get(name)
+                    self._field(f"goal.budget.{name}", label, _time_text(name, budget.get(name)), hint=hint),
+                    budget.get(name),
                 )
-                for name, label in (("time", "Time"), ("trials", "Trials"), ("host_hours", "Host hours"))
+                for name, label, hint in (
+                    ("time", "Time", ""),
+                    ("trials", "Trials", ""),
+                    (
+                        "host_hours",
+                        "Host hours",
+                        "Hours times hosts. The machine-hours of quotas count all hosts of the test-bed once.",
+                    ),
+                )
             ],
             "at_most": self._repetitions(self.draft.get("repetitions"), "at_most"),
             "errors": errors,
@@ -452,7 +461,12 @@ class Form:
     @property
     def row_values(self) -> str:
         """Return the values of a new sweep row as JSON: by cluster, then by parameter."""
-        return json.dumps({cluster.slug: row_values(cluster) for cluster in self.clusters})
+        of_workload = {
+            name: ", ".join(map(str, choices_of(info) or [info.default]))
+            for name, info in self._model_fields().items()
+            if choices_of(info) or isinstance(info.default, int | float)
+        }
+        return json.dumps({cluster.slug: of_workload | row_values(cluster) for cluster in self.clusters})
 
     @property
     def empty_row(self) -> SweepRow:

@@ -21,8 +21,13 @@ _UNASKED_BPS: Final = 1e9
 
 def can_study_network(experiment: Experiment, rows: Sequence[ConfigurationRow]) -> bool:
     """Return True if a network study is possible: link settings, several hosts."""
+    return emulates_links(experiment) and any(row.hosts > 1 for row in rows)
+
+
+def emulates_links(experiment: Experiment) -> bool:
+    """Return whether its cluster sets the links that a network study varies."""
     makes = experiment.cluster is not None and {"delay", "bandwidth"} <= experiment.cluster.traits.emulates
-    return makes and not experiment.published and any(row.hosts > 1 for row in rows)
+    return makes and not experiment.published
 
 
 def network_draft(experiment: Experiment) -> dict[str, Any]:

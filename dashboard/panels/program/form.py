@@ -154,7 +154,7 @@ _ADVANCED: Final = (
     ("Description", ("summary", "deciding")),
     ("Run", ("threads", "modules", "container", "environment", "decks")),
     ("Clusters", ("clusters",)),
-    ("Output", ("success", "failure", "keep")),
+    ("Output", ("keep",)),
 )
 
 
@@ -176,6 +176,10 @@ class ProgramForm:
     @property
     def figures(self) -> RowSet:
         return self._rows("extract", least=1)
+
+    @property
+    def checks(self) -> list[ProgramField]:
+        return [self._plain(name) for name in ("success", "failure")]
 
     @property
     def files(self) -> RowSet:

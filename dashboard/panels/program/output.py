@@ -10,6 +10,7 @@ from typing import Any
 
 from dashboard.panels.program.definition import figure_of, rows_of
 from experiments.errors import InvalidSpec, OutputError
+from experiments.workloads.command import met_checks
 from experiments.workloads.extractors import Extractor
 from experiments.workloads.output_trial import MOST_CHARACTERS, Reading, read_output
 
@@ -59,10 +60,12 @@ def read_form(texts: Mapping[str, str]) -> dict[str, Any]:
     extractors, errors = _extractors(rows)
     readings: Mapping[int, Reading] = {}
     refused = ""
+    met: tuple[str, ...] = ()
     if sample.strip():
         patterns = {name: texts.get(name, "").strip() for name in ("success", "failure")}
         try:
             readings, refused = read_output(extractors, sample, file=file, **patterns)
+            met = () if refused or file else met_checks(**patterns)
         except OutputError as error:
             refused, sample = str(error), ""
     figures = [
@@ -81,6 +84,7 @@ def read_form(texts: Mapping[str, str]) -> dict[str, Any]:
         "sample": sample,
         "sample_file": file,
         "refused": refused,
+        "met_checks": met,
         "figures": figures,
         "count": sum(figure.value is not None for figure in figures),
         "lines": _marked(sample, figures),

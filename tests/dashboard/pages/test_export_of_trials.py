@@ -16,6 +16,7 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
 
+from experiments import workloads
 from experiments.models import Experiment, Measurement, Project, Trial
 from tests.dashboard.api.clients import client_of
 
@@ -86,13 +87,15 @@ def test_every_trial_leaves_with_all_its_parameters_and_measurements(page: Clien
 def test_a_brief_table_has_swept_parameters_and_main_metrics_of_the_same_trials(
     page: Client, measured: Experiment
 ) -> None:
+    figure = workloads.get(measured.workload).figures[-1].id
+    Measurement.objects.create(trial=measured.trials.counted().first(), metric=figure, value=1.0)
     brief, full = (as_rows("parquet", exported(page, "parquet", rows=kind)) for kind in ("brief", "trials"))
     assert brief == [{name: row[name] for name in brief[0]} for row in full]
     swept = {f"parameter.{name}" for name in measured.specification["sweep"]}
     assert swept | {"parameter.hosts", "parameter.ranks"} == {
         name for name in brief[0] if name.startswith("parameter.")
     }
-    assert {"experiment", "trial", "counts", "excluded", "elapsed_s"} < set(brief[0])
+    assert {"experiment", "trial", "counts", "excluded", "elapsed_s", figure} < set(brief[0])
     assert len(brief[0]) < 25 < len(full[0])
     columns = json.loads(exported(page, "csvm", rows="brief"))["tableSchema"]["columns"]
     assert [column["name"] for column in columns] == list(brief[0])

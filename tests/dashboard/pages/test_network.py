@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 
 from analysis.sensitivity import Link
@@ -30,6 +31,18 @@ def test_page_shows_answer_prediction_and_gains_of_other_links(page: Client, stu
     assert slower == pytest.approx(here / NEEDY.elapsed(Link(0.0, 1e8)), rel=0.02)
     assert rows["A tenth of the rate"]["basis"] == "measured"
     assert rows["10 Gbit/s"]["basis"] == "extended"
+
+
+def test_index_lists_the_users_experiments_of_which_a_study_is_possible(
+    page: Client, person: User, study: Experiment, submit: Any
+) -> None:
+    Experiment.objects.filter(pk=study.pk).update(owner=person)
+    several, _one = submit(name="Several hosts"), submit(name="One host", sweep={"hosts": [1]})
+    local = submit(name="Without a link", cluster="local", sweep={"hosts": [1]})
+    other = submit(name="Of another user")
+    Experiment.objects.filter(pk=other.pk).update(owner=None)
+    assert page.get("/network/").context["own"] == [several]
+    assert local.owner == person
 
 
 def test_it_carries_the_model_and_a_map_with_contours(page: Client, study: Experiment) -> None:

@@ -9,12 +9,13 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.http import QueryDict
 from django.urls import reverse
+from django.utils import timezone
 from lxml import html
 
 from dashboard.panels.new.draft import draft_from_post
 from dashboard.templatetags.rankwire import versions
 from experiments.errors import InvalidSpec
-from experiments.models import Experiment, Hold, Program, TrialResult
+from experiments.models import Experiment, Hold, Program, State, TrialResult
 from experiments.models.program import read_definition
 from tests.dashboard.texts import text_of
 from tests.experiments import factories
@@ -267,6 +268,7 @@ def test_errors_under_advanced_open_it(maintainer):
     for wrong, opened in (({"threads": "many"}, 1), ({"program": "'"}, 0)):
         page = html.fromstring(maintainer.post(reverse("program-new"), {**FORM, **wrong}).content)
         assert len(page.xpath("//details[@class='advanced' and @open]")) == opened
+        assert not page.xpath("//details//input[@name='success' or @name='failure']")
 
 
 def test_input_files_can_be_uploaded(maintainer):
@@ -414,7 +416,15 @@ def test_output_shows_what_each_pattern_reads(maintainer):
         [],
     ]
     assert "no line of the standard output matches /end/" in response.context["refused"]
+    assert response.context["met_checks"] == ()
     assert Program.latest("solver") is None
+
+
+def test_output_that_passes_its_checks_is_named(maintainer):
+    context = read(maintainer, success="^start", failure="FAILED").context
+    assert (context["refused"], context["met_checks"]) == ("", ("a line matches /^start/", "no line matches /FAILED/"))
+    assert read(maintainer).context["met_checks"] == ()
+    assert read(maintainer, success="^start", sample_file="a.json").context["met_checks"] == ()
 
 
 @pytest.mark.parametrize(
@@ -481,6 +491,16 @@ def finished(maintainer, session_directory):
     return trial
 
 
+def test_a_finished_trial_names_the_checks_of_its_output(maintainer, finished):
+    address = reverse("trial", args=[finished.pk])
+    assert maintainer.get(address).context["output_checks"] == ()
+    maintainer.post(reverse("program", args=["solver"]), {**FORM, "success": "time"})
+    assert maintainer.get(address).context["output_checks"] == ("a line matches /time/",)
+    assert "a line matches /time/" in maintainer.get(reverse("workload", args=["solver"])).text
+    finished.artifacts.update(removed_at=timezone.now())
+    assert maintainer.get(address).context["output_checks"] == ()
+
+
 def test_a_definition_that_fails_finished_trials_is_saved_only_after_confirmation(maintainer, finished):
     address, changed = reverse("program", args=["solver"]), {**FORM, "extract.0.regex": r"seconds (\S+)"}
 
@@ -522,6 +542,27 @@ def test_the_banner_of_held_trials_leads_to_the_program_and_to_its_newer_version
     assert links()[-1] == f"{edit}?version=2"
     form = html.fromstring(maintainer.get(f"{edit}?version=2").content)
     assert form.xpath("//input[@name='parameters.version']/@value") == ["2"]
+
+
+def test_the_banner_of_failed_trials_leads_to_the_program_and_to_its_newer_version(maintainer, person, submit):
+    maintainer.post(reverse("program-new"), FORM)
+    failed = submit(workload="solver", parameters={}, sweep={"hosts": [1]}, repetitions=2)
+    failed.trials.update(state=State.FAILED, message="No such file: /opt/solver")
+
+    def links():
+        page = html.fromstring(maintainer.get(failed.get_absolute_url()).content)
+        return page.xpath("//section[@aria-label='Reason of failure']//a[@class]/@href")
+
+    edit, program = (
+        reverse(name, args=[slug]) for name, slug in (("experiment-edit", failed.slug), ("program", "solver"))
+    )
+    assert links() == [program, edit]
+    maintainer.post(program, {**FORM, "program": "/opt/solver2 '--steps={steps}' control"})
+    assert links() == [program, f"{edit}?version=2"]
+    person.memberships.update(role="submitter")
+    assert links() == [f"{edit}?version=2"]
+    person.memberships.update(role="viewer")
+    assert links() == []
 
 
 def test_comparisons_name_the_program_version_and_the_revision(maintainer, submit):

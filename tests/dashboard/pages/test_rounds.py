@@ -257,6 +257,18 @@ def test_rounds_are_paused_and_resumed_on_the_page(page: Client, person: Any, li
     assert Experiment.objects.get(pk=experiment.pk).hold == ""
 
 
+@pytest.mark.parametrize("text", ["a while", "", "-1"])
+def test_a_refused_budget_opens_the_dialog_with_its_text_and_its_error(
+    page: Client, ended: Experiment, text: str
+) -> None:
+    answer = page.post(reverse("experiment-rounds-more", args=[ended.slug]), {"trials": text}, follow=True)
+    (row,) = [row for row in answer.context["further"] if row["name"] == "trials"]
+    assert (row["value"], len(row["errors"]), answer.context["is_refused"]) == (text, 1, True)
+    assert not list(answer.context["messages"])
+    assert ended.rounds.count() == len(page.get(ended.get_absolute_url()).context["rounds"])
+    assert "data-open" not in page.get(ended.get_absolute_url()).content.decode().partition('id="more-dialog"')[2][:200]
+
+
 def test_rest_lists_rounds_and_runs_one_more(person: Any, ended: Experiment) -> None:
     client, address = client_of(person), f"{EXPERIMENTS}{ended.slug}/"
 

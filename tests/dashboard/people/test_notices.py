@@ -125,7 +125,7 @@ def test_a_webhook_whose_name_has_no_address_is_created_with_a_warning(maintaine
         fields = {"webhook-url": f"http://{host}/hook", "webhook-ended": "on"}
         words = maintainer.post("/projects/default/webhooks/", fields).text
         assert Webhook.objects.filter(url=fields["webhook-url"]).exists()
-        assert (f"No address of {host} is known now." in words) == is_warned
+        assert (f"could not resolve the name {host}." in words) == is_warned
 
 
 @pytest.mark.parametrize(

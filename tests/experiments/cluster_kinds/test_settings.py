@@ -85,6 +85,7 @@ def test_it_reads_ranges_of_hosts(text: str, names: list[str]) -> None:
         ("hosts", "", "is missing"),
         ("hosts", "n[4-1]", "is not a range of hosts"),
         ("hosts", "n[1-999999999]", "is more than 10000 hosts"),
+        ("hosts", "n[01-\r\nn1 n2\r\nn1", "'n[01-' is not a range of hosts; write"),
         ("hosts", "n[[01]]", "is not a range of hosts"),
         ("hosts", "n[]", "is not a range of hosts"),
         ("hosts", "n[01] n02]", "is not a range of hosts"),

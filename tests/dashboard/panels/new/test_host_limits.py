@@ -89,11 +89,20 @@ def test_it_fills_a_new_row_with_no_more_than_each_cluster_has(page):
     Cluster.objects.filter(slug="lab-3").update(facts={"cores_per_host": 1})
     html = page.get(reverse("new")).content.decode()
     values = json.loads(re.search(r'id="sweep-row" data-values="([^"]*)"', html)[1].replace("&quot;", '"'))
-    assert values["lab-1"] == {"hosts": "1", "ranks_per_host": "1, 2"}
-    assert values["lab-3"] == {"hosts": "1, 2", "ranks_per_host": "1"}
+    assert values["lab-1"].items() >= {"hosts": "1", "ranks_per_host": "1, 2"}.items()
+    assert values["lab-3"].items() >= {"hosts": "1, 2", "ranks_per_host": "1"}.items()
     assert values["alone"]["hosts"] == "1"
     assert values["alone"]["ranks_per_host"] == ", ".join(map(str, [1, 2][:CORES]))
     assert values["stated"]["hosts"] == "1, 2"
+
+
+@pytest.mark.usefixtures("clusters")
+def test_it_fills_a_new_row_with_the_choices_or_the_default_of_its_parameter(page):
+    form = page.get(reverse("new"), {"workload": "data-staging"}).context["form"]
+    values = json.loads(form.row_values)["lab-1"]
+    fields = {field.parameter: field for field in form.workload_fields}
+    assert values["staging"] == "pull, multicast, tree"
+    assert {values[name] == fields[name].value for name in fields if not fields[name].choices} == {True}
 
 
 @pytest.mark.usefixtures("clusters")
