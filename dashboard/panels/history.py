@@ -34,5 +34,5 @@ def history_chart(record: ConfigurationHistory) -> Chart:
         limits=limits,
         trials=[entry.trial for entry in record.entries],
     )
-    title, subtitle = f"{description.label}, trial by trial", "band: 95 % of further trials of the baseline"
+    title, subtitle = f"{description.label}, trial by trial", "band: 95 % expected, by the trials before the newest"
     return Chart("history", title, figure, subtitle=subtitle)
