@@ -63,6 +63,7 @@ FIRST_HITS = {
     "repetitions": "terms#repetition",
     "median": "terms#answer.intervals",
     "backup": "back-up",
+    "pause": "run-until-answered#pause-stop-continue",
     "restore": "back-up",
     "trash": "find-trials#change-many-experiments",
     "LDAP": "manage-accounts#ldap",
