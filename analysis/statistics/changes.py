@@ -79,7 +79,7 @@ class Baseline:
     summary: SampleSummary
     low: float | None
     high: float | None
-    """95 % prediction interval (t) of further trials of the same level; None with fewer than three."""
+    """95 % prediction interval (t) by the trials before the newest, which it judges; None with fewer than three."""
     sentence: str
 
 
@@ -142,7 +142,7 @@ def detect_changes(
         for k in range(1, len(steps) - 1)
     )
     baseline = _baseline(x, steps[-2], len(x), points)
-    latest = _position(x, steps[-2])
+    latest = _position(baseline, float(x[-1]))
     flagged = any(not c.expected for c in changes) or latest in ("above", "below")
     return History(changes, baseline, latest, flagged)
 
@@ -256,7 +256,8 @@ def _limits(x: Floats) -> tuple[float | None, float | None]:
 
 def _baseline(x: Floats, first: int, stop: int, points: Sequence[HistoryPoint]) -> Baseline:
     level = x[first:stop]
-    low, high = _limits(level)
+    # Without the newest trial: a far value would widen the limits that judge it.
+    low, high = _limits(level[:-1])
     since = f"since {points[first].label}" if points[first].label else f"since trial {first + 1}"
     sentence = (
         f"Baseline: the {len(level)} trials {since}, after the last step."
@@ -266,8 +267,7 @@ def _baseline(x: Floats, first: int, stop: int, points: Sequence[HistoryPoint]) 
     return Baseline(first, stop - 1, summarise(level.tolist()), low, high, sentence)
 
 
-def _position(x: Floats, first: int) -> Position:
-    low, high = _limits(x[first:-1])
-    if low is None or high is None:
+def _position(baseline: Baseline, newest: float) -> Position:
+    if baseline.low is None or baseline.high is None:
         return "no baseline"
-    return "below" if x[-1] < low else "above" if x[-1] > high else "within"
+    return "below" if newest < baseline.low else "above" if newest > baseline.high else "within"

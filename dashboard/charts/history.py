@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
 
 from dashboard.charts.parts import Figure, Scale, axis_title, hover, skipped_line
+
+_TICKS: Final = 6
+"""Dates on the axis: more would overlap on a phone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +31,11 @@ def over_time(
     unit: str,
     limits: tuple[float, float] | None = None,
     trials: Sequence[int] = (),
+    ends: Sequence[datetime] = (),
 ) -> Figure:
     """Draw trials in order, levels as lines, and `limits` of the last level as a band.
 
-    The axis is the number of the trial: days without trials would hide the steps.
+    The axis is the number of the trial: days without trials would hide the steps. Its ticks are the ends of trials.
     """
     scale = Scale.of(values, unit)
     xs = list(range(1, len(values) + 1))
@@ -47,12 +53,26 @@ def over_time(
     return {
         "data": [*(_line(level, scale, legend=level is levels[0]) for level in levels), drawn],
         "layout": {
-            "xaxis": {"title": axis_title("Trial, oldest first", ""), "range": [0, len(values) + 1]},
+            "xaxis": {
+                "title": axis_title("End of the trial, oldest first", ""),
+                "range": [0, len(values) + 1],
+                **_dates(ends),
+            },
             "yaxis": {"title": axis_title(quantity, scale.unit), "range": _around([*values, *(limits or ())], scale)},
             "shapes": [_band(levels[-1], limits, scale)] if limits and levels else [],
             "hovermode": "closest",
         },
     }
+
+
+def _dates(ends: Sequence[datetime]) -> Figure:
+    """Return ticks at some trials, each with the date of its end; within one day, with its time."""
+    if not ends:
+        return {}
+    at = sorted({round(n * (len(ends) - 1) / (_TICKS - 1)) for n in range(_TICKS)})
+    form = "%H:%M" if ends[0].date() == ends[-1].date() else "%d %b" if ends[0].year == ends[-1].year else "%d %b %Y"
+    first = f"{ends[0]:%d %b %Y, %H:%M}"  # the day and year of the others
+    return {"tickvals": [n + 1 for n in at], "ticktext": [first, *(f"{ends[n]:{form}}" for n in at[1:])]}
 
 
 def _around(values: Sequence[float], scale: Scale) -> list[float]:

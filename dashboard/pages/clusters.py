@@ -28,7 +28,7 @@ from experiments.access import (
 from experiments.cluster_kinds import facts as cluster_facts
 from experiments.cluster_kinds.form import form_of, texts_of
 from experiments.errors import ClusterInUse, InvalidSpec
-from experiments.models import Cluster, ClusterTest, Trial
+from experiments.models import Artifact, Cluster, ClusterTest, Trial
 from experiments.models.cluster_check import PROBLEM, SKIPPED, WARNING, without_details
 from experiments.selectors.queue_forecast import outlooks
 from workers import queue
@@ -200,7 +200,7 @@ def _test_of(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:
         "test": last,
         "counts": [(state, _counted(state, count)) for state, count in counts],
         "took": (last.ended_at - last.begun_at).total_seconds() if last and last.begun_at and last.ended_at else None,
-        "measurable": measurable(last),
+        "measurable": measurable(last, 0 if last else _recorded(cluster)),
         "running": running,
         "running_is_visible": running and visible_experiments(request.user).filter(pk=running.experiment_id).exists(),
         "running_left_s": outlooks([], [running])[running.experiment_id].left_s if running else None,
@@ -210,6 +210,11 @@ def _test_of(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:
         "may_set_up": may_set_up_clusters(request.user) and not cluster.elsewhere,
         "failure": ClusterTest.failure_of(cluster),
     }
+
+
+def _recorded(cluster: Cluster) -> int:
+    """Count the trials of a cluster that recorded packets."""
+    return Trial.objects.filter(cluster=cluster, artifacts__kind=Artifact.Kind.CAPTURE).distinct().count()
 
 
 def _counted(state: str, count: int) -> str:

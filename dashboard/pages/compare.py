@@ -68,6 +68,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "unpaired": unpaired(compared),
         "settings": _differences(compared, compared.settings),
         "environment": _differences(compared, compared.environment),
+        "follows_link": _follows_link(compared),
         "points": _points(compared, scope),
         "paired": ", ".join(parameter_label(name).lower() for name in compared.names),
         "charts": drawn,
@@ -195,6 +196,16 @@ def _differences(compared: Compared, differences: Sequence[Difference]) -> dict[
         "brief": brief,
         "same_in_all": bool(differences) and not brief["rows"] and not brief["silent"],
     }
+
+
+def _follows_link(compared: Compared) -> bool:
+    """Return whether facts of interfaces differ as the test-bed sets them up from a link that differs."""
+    clusters = [member.experiment.cluster for member in compared.members]
+    return (
+        all(cluster is not None and cluster.traits.hosts_are_virtual for cluster in clusters)
+        and any(d.apart and d.name.startswith("link.") for d in compared.settings)
+        and any(d.apart and d.name.startswith("interface.") for d in compared.environment)
+    )
 
 
 def _cells(difference: Difference) -> dict[str, Any]:

@@ -306,5 +306,7 @@ def hosts(request: HttpRequest, pk: int) -> HttpResponse:
         )
         context |= {"views": views, "samples": samples, "hosts": len(samples.hosts) + samples.omitted}
         if not views:
-            context["why"] = "No counter was read more than once while the trial ran."
+            context["why"] = (
+                "No device counter was sampled twice. CPU time, memory and frames of the hosts are on the tab Over time."
+            )
     return render(request, "trial/_hosts.html", context)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.utils import timezone
+
 from analysis.statistics import History
 from dashboard.charts.history import Level, over_time
 from dashboard.charts.panel import Chart
@@ -25,14 +27,16 @@ def history_chart(record: ConfigurationHistory) -> Chart:
     limits = None
     if baseline and baseline.low is not None and baseline.high is not None:
         limits = (baseline.low, baseline.high)
+    ends = [timezone.localtime(entry.ended_at) for entry in record.entries]
     figure = over_time(
         [entry.value for entry in record.entries],
-        [f"trial {entry.trial}, {entry.ended_at:%Y-%m-%d %H:%M}" for entry in record.entries],
+        [f"trial {entry.trial}, {end:%Y-%m-%d %H:%M}" for entry, end in zip(record.entries, ends, strict=True)],
         levels,
         quantity=description.label,
         unit=description.unit,
         limits=limits,
         trials=[entry.trial for entry in record.entries],
+        ends=ends,
     )
-    title, subtitle = f"{description.label}, trial by trial", "band: 95 % of further trials of the baseline"
+    title, subtitle = f"{description.label}, trial by trial", "band: 95 % expected, by the trials before the newest"
     return Chart("history", title, figure, subtitle=subtitle)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from django.contrib.auth.models import User
 from rankwire_client import Client, NotReached, Refused, TimeLimit
 from rankwire_client.command import main
 
+from config.services.lease import ROOT
 from experiments.models import Experiment, State
-from tests.workers.simulated_rounds import run_to_end
+from experiments.selectors.history_list import histories, with_histories
+from tests.workers.simulated_rounds import end_trials, run_to_end
 
 WATER = "name: Water\nworkload: water\nsweep:\n  hosts: 1..4 x2\n"
 
@@ -26,6 +30,20 @@ def test_submit_returns_the_stored_experiment(client: Client) -> None:
     assert client.experiment("water")["specification"] == experiment["specification"]
     assert len(list(client.trials(experiment="water"))) == 9
     assert len(client.result("water")["trials"]) == 9
+
+
+def test_nights_of_the_guide_are_one_history(client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    guide = (ROOT / "docs" / "how-to" / "follow-histories.md").read_text()
+    blocks = re.search(r"```yaml nightly.yaml\n(.+?)```.+? rankwire (submit [^\n]+)", guide, re.DOTALL)
+    assert blocks is not None
+    yaml, command = blocks.groups()
+    (tmp_path / "nightly.yaml").write_text(yaml)
+    monkeypatch.chdir(tmp_path)
+    for slug in ("nightly", "nightly-2"):
+        assert main(command.split()) == 0
+        end_trials(Experiment.objects.get(slug=slug))
+    (listed,), _ = histories(with_histories(User.objects.get(username="ada")))
+    assert (listed.trials, listed.experiments) == (6, 2)
 
 
 def test_rounds_are_read_with_their_decisions(client: Client) -> None:

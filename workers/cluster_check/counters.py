@@ -37,7 +37,7 @@ def counters(session: Session) -> list[Step]:
         elif absent:
             lacking.append(f"{source.title}: {_reason(absent)}.")
     if lacking:
-        steps.append(skipped(LACKING, " ".join(lacking)))
+        steps.append(dataclasses.replace(skipped(LACKING, "\n".join(lacking)), value=plural(len(lacking), "source")))
     return steps or [skipped(NAME, "Because no host reported any.")]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from analysis import numbers
@@ -11,6 +11,7 @@ from experiments.models import ClusterTest
 from experiments.models.cluster_check import OK, SKIPPED, WARNING
 
 _NOT_TRIED: Final = "Check the cluster to find out."
+_RECORDED: Final = "These trials recorded packets; the cluster was never checked."
 _COUNTERS: Final = "CPU time, memory and frames of every host, once a second{}."
 
 
@@ -34,11 +35,17 @@ class Source:
         return cls(name, term, step["state"], step["value"], step["seen"], step["remedy"], tuple(step["commands"]))
 
 
-def measurable(test: ClusterTest | None) -> list[Source]:
-    """Return the three sources as the last check found them."""
+def measurable(test: ClusterTest | None, recorded: int = 0) -> list[Source]:
+    """Return the three sources as the last check found them.
+
+    ``recorded``: trials of the cluster with packets, the evidence without a check.
+    """
     steps = {step["name"]: step for step in test.steps} if test else {}
+    packets = Source.of_step("Packets", "packets-source", steps.get("Capture permission"))
+    if recorded and not steps:
+        packets = replace(packets, state=OK, value=numbers.plural(recorded, "trial"), sentence=_RECORDED)
     return [
-        Source.of_step("Packets", "packets-source", steps.get("Capture permission")),
+        packets,
         Source.of_step("Calls", "calls-source", steps.get("MPI calls")),
         _counters(steps),
     ]

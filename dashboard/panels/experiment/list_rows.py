@@ -156,7 +156,8 @@ def _values(name: str, written: Any, *, text: bool) -> str:
     if isinstance(written, list) and len(written) > 4 and not all(isinstance(v, int | float) for v in written):
         return f"in {len(written)} steps"
     try:
-        values = expand_values(written, text=text)
+        # A zip repeats values: the others would hide behind them.
+        values = list(dict.fromkeys(expand_values(written, text=text)))
     except ValueError:
         return str(written)
     if len(values) <= 2 or not all(isinstance(v, int | float) for v in values):

@@ -49,12 +49,15 @@ def counters_panel(trial: Trial) -> dict[str, Any] | None:
     absent = list(_absent(counted))
     keys = {key for reports in counted.values() for key in reports}
     networks, payload = _networks(counted, values), trial.measurements.filter(scope="mpi", metric="payload_bytes")
+    hosts = trial.configuration.hosts
+    # Virtual hosts report once, as their machine.
+    virtual = len(counted) < hosts and trial.cluster is not None and trial.cluster.traits.hosts_are_virtual
     in_tables = {name for of_network in _NETWORKS.values() for name in of_network}
     return {
-        "verdict": _verdict(values, networks, is_counted=not _lost(counted)),
+        "verdict": _verdict(values, networks, is_counted=not _lost(counted), is_virtual=virtual),
         "cross_check": _cross_check(values, payload.values_list("value", flat=True).first()),
         "busiest": _busiest(counted),
-        "hosts": len(counted),
+        "hosts": f"the machine of {hosts} virtual hosts" if virtual else numbers.plural(len(counted), "host"),
         "ready": len(keys) - sum(row["everywhere"] for row in absent),
         "sources": len(keys),
         "networks": networks,
@@ -78,10 +81,12 @@ def _lost(counted: Mapping[str, Any]) -> bool:
     return any("absent" in row for row in rows) or any(sent & set(report.get("missing", ())) for report in reports)
 
 
-def _verdict(values: Mapping[str, float], networks: Sequence[Mapping[str, Any]], *, is_counted: bool) -> str:
+def _verdict(
+    values: Mapping[str, float], networks: Sequence[Mapping[str, Any]], *, is_counted: bool, is_virtual: bool
+) -> str:
     """Return which networks carried the messages, the largest first.
 
-    ``is_counted``: whether all networks of the hosts have their bytes.
+    ``is_counted``: whether all networks of the hosts have their bytes; ``is_virtual``: whether one machine has all hosts.
     """
     sent, within = values.get("mpi_sent_bytes"), values.get("memory_mpi_share")
     if not sent or within is None:
@@ -94,7 +99,9 @@ def _verdict(values: Mapping[str, float], networks: Sequence[Mapping[str, Any]],
     }
     named = sorted(((share, name) for name, share in over.items() if share >= _SEEN), reverse=True)
     way = "over a network without counters" if is_counted else "over networks whose counters are not complete"
-    if len(named) == 1:
+    if is_virtual:
+        way = "between virtual hosts of one machine, over links without counters"
+    elif len(named) == 1:
         way = f"over {named[0][1]}"
     elif named:
         way = " and ".join(f"{numbers.amount(share, SHARE, 2)} over {name}" for share, name in named)

@@ -85,8 +85,16 @@ def test_it_flags_a_newest_trial_outside_of_its_baseline() -> None:
     assert history.flagged
 
 
+def test_the_limits_that_are_shown_are_those_that_flag() -> None:
+    history = detect_changes([HistoryPoint(value) for value in (2.2, 2.1, 2.3, 2.0, 2.2, 1.1)])
+    assert history.latest == "below"
+    assert history.baseline is not None
+    assert history.baseline.low is not None
+    assert history.baseline.low > 1.1
+
+
 def test_the_limits_of_a_time_are_positive() -> None:
-    history = detect_changes([HistoryPoint(value) for value in (1.2, 5.8, 0.9)])
+    history = detect_changes([HistoryPoint(value) for value in (1.2, 5.8, 0.9, 1.1)])
     assert history.baseline is not None
     assert history.baseline.low is not None
     assert history.baseline.low > 0

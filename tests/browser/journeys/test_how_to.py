@@ -27,6 +27,7 @@ pytestmark = pytest.mark.timeout(400)  # at most 60 s, but the first test waits 
 PAGES: Final = {document.stem: document for document in DOCUMENTS}
 
 NOT_RUN: Final = {
+    "0 2 * * *": "is a line of cron; tests/clients/test_client.py runs its command",
     "0 3 * * *": "is a line of cron",
     "docker compose": "needs Docker; tests/config/test_containers.py checks its file",
     "systemctl enable": "needs systemd; tests/config/test_systemd.py checks the unit",

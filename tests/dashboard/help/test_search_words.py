@@ -14,6 +14,11 @@ from tests.experiments import factories
 
 FIRST_HITS = {
     "regression": "follow-histories",
+    "baseline": "follow-histories",
+    "slower than last week": "follow-histories",
+    "nightly": "follow-histories#repeat-trials-every-night",
+    "schedule": "follow-histories#repeat-trials-every-night",
+    "cron": "follow-histories#repeat-trials-every-night",
     "how do I invite a colleague": "work-in-projects#invite-a-user",
     "RAPL": "let-users-read-rapl",
     "pin ranks": "bind-ranks",
@@ -58,6 +63,7 @@ FIRST_HITS = {
     "repetitions": "terms#repetition",
     "median": "terms#answer.intervals",
     "backup": "back-up",
+    "pause": "run-until-answered#pause-stop-continue",
     "restore": "back-up",
     "trash": "find-trials#change-many-experiments",
     "LDAP": "manage-accounts#ldap",

@@ -13,6 +13,7 @@ from django.urls import reverse
 from dashboard.reports.markdown import parts_of
 from dashboard.reports.parts import Source
 from experiments.models import Experiment, Membership, Trial
+from tests.dashboard.texts import plain_text, text_of
 from tests.experiments import factories
 
 REASON = "disturbed by other load"
@@ -76,6 +77,9 @@ def test_one_press_repeats_each_slowed_repetition_once_and_keeps_the_slowed_tria
     experiment = factories.experiment(owner=person, sweep={"hosts": [1, 2]}, repetitions=2)
     while experiment.trials.filter(state="queued").exists():
         factories.analysing().finish(slowed, may_repeat=True)
+    answer = page.get(reverse("experiment-diagnosis", args=[experiment.slug]))
+    assert experiment.trials.counted().count() == 8
+    assert "Run 4 disturbed repetitions again" in plain_text(text_of(answer)), "not trials: there are 8"
     address = reverse("experiment-disturbed", args=[experiment.slug])
     for _ in range(2):  # the second press finds unfinished trials
         page.post(address)

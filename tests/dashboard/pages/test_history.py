@@ -50,6 +50,15 @@ def test_it_finds_a_step_and_explains_it(stepped, page, person):
     assert len(data["trials"]) == 12
 
 
+def test_the_axis_of_a_history_has_the_dates_of_its_trials(stepped, page):
+    answer = page.get(address(stepped))
+    axis = answer.context["chart"].figure["layout"]["xaxis"]
+    entries = answer.context["found"].entries
+    assert axis["tickvals"][-1] == 12
+    days = [entries[at - 1].ended_at for at in axis["tickvals"]]
+    assert [f"{day:%d %b}" in text for day, text in zip(days, axis["ticktext"], strict=True)] == [True] * 6
+
+
 def test_a_history_has_no_step_of_trials_that_other_load_slowed(stepped, page, person):
     later = sorted(stepped.trials.values_list("pk", flat=True))[6:]
     Trial.objects.filter(pk__in=later).update(trust="degraded", conditions={"disturbances": ["other load"]})

@@ -46,6 +46,11 @@ def test_only_maintainers_and_superusers_see_it(page, person, role, status):
     assert SERVER in page.get(reverse("home")).content.decode(), "in the menu of the account"
 
 
+def test_it_leads_to_the_guides_of_an_operator(maintainer):
+    html = maintainer.get(SERVER).content.decode()
+    assert all(reverse("guide", args=[name]) in html for name in ("back-up", "upgrade", "run-the-server"))
+
+
 def test_it_changes_nothing(maintainer):
     assert maintainer.post(SERVER).status_code == 405
 

@@ -46,6 +46,12 @@ def test_counters_name_the_hosts_and_the_fix() -> None:
     )
 
 
+def test_sources_that_hosts_lack_are_counted_and_listed_by_line() -> None:
+    session = Counted(n1={"rapl": absent("RAPL", "none"), "ports": absent("Ports", "none")})
+    (lacking,) = counters(cast(Session, session))
+    assert (lacking.value, len(lacking.seen.splitlines())) == ("2 sources", 2)
+
+
 def test_meters_state_the_power_of_a_host_without_a_trial() -> None:
     def meter(package_w: float, **more: Any) -> dict[str, Any]:
         rows = [

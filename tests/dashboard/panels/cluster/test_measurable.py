@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from dashboard.panels.cluster.measurable import measurable
-from experiments.models import Cluster, ClusterTest
+from experiments.models import Artifact, Cluster, ClusterTest, Experiment, Trial
 from tests.dashboard.texts import text_of
 
 
@@ -40,6 +41,20 @@ def test_measurable_counts_devices_and_shows_their_fixes() -> None:
 @pytest.mark.parametrize("test", [None, ClusterTest(steps=[]), ClusterTest(steps=[step("Start", "problem")])])
 def test_measurable_knows_nothing_without_a_check_that_started(test: ClusterTest | None) -> None:
     assert {source.state for source in measurable(test)} <= {"skipped", "problem"}
+
+
+def test_trials_that_recorded_packets_are_evidence_until_a_check(
+    page: Client, submit: Callable[..., Experiment]
+) -> None:
+    trial = submit(repetitions=1).trials.first()
+    assert trial is not None
+    address = reverse("cluster", args=["testbed"])
+    Trial.objects.filter(pk=trial.pk).update(cluster=Cluster.objects.get(slug="testbed"))
+    assert page.get(address).context["measurable"][0].state == "skipped"
+    Artifact.objects.create(trial=trial, name="capture.pcapng.zst", kind=Artifact.Kind.CAPTURE, path="x", size_bytes=1)
+    packets = page.get(address).context["measurable"][0]
+    assert (packets.state, packets.value) == ("ok", "1 trial")
+    assert measurable(ClusterTest(steps=[step("Capture permission", "warning")]), 1)[0].state == "warning"
 
 
 def test_measurable_shows_why_a_source_was_not_tried() -> None:

@@ -269,6 +269,18 @@ def test_long_facts_are_folded(library, page):
     assert "lib59.so.59" not in document.get_element_by_id("answer").text_content()
 
 
+@pytest.mark.parametrize("delay", ["0 ms", "5 ms"])
+def test_facts_of_an_interface_follow_a_link_that_differs(library, page, delay):
+    pair = [
+        measured(library, {"name": name, **WATER, "link": {"delay": value}}, seconds(1.0))
+        for name, value in (("Plain", "0 ms"), ("Other", delay))
+    ]
+    for experiment, driver in zip(pair, ("veth", "tun"), strict=True):
+        key = Environment.objects.create(hash=driver * 16, facts={"interface": {"driver": driver}}).pk
+        Trial.objects.filter(experiment=experiment).update(environment=key)
+    assert opened(page, *tokens(*pair)).context["follows_link"] == (delay != "0 ms")
+
+
 def test_long_facts_that_differ_at_their_ends_are_not_cut(library, page):
     runs = [measured(library, {"name": name, **WATER}, seconds(1.0)) for name in ("P", "Q")]
     common = [f"lib{n}.so.{n}" for n in range(20)]

@@ -47,6 +47,12 @@ def test_its_sparkline_is_of_what_decides_and_marks_the_best_of_an_answer(submit
     assert best == {"firm": 1, "moderate": 1, "open": None}
 
 
+def test_a_zipped_sweep_shows_values_that_differ():
+    values = "1 Gbit/s, 1 Gbit/s, 1 Gbit/s, 1 Gbit/s, 470 Mbit/s, 100 Mbit/s"
+    words = list_rows.sweep_words(Experiment(specification={"sweep": {"link.bandwidth": values}}))
+    assert words == "bandwidth 1 Gbit/s, 470 Mbit/s, 100 Mbit/s"
+
+
 def test_several_factors_have_no_sparkline(submit, run):
     experiment = submit(repetitions=1, sweep={"hosts": [1, 2], "link.delay": ["0 ms", "1 ms"]})
     run()

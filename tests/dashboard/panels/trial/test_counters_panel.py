@@ -133,6 +133,15 @@ def store(trial: Trial, counted) -> None:
     Artifact.describe(trial.pk, "other", file).save()
 
 
+def test_panel_of_virtual_hosts_names_their_machine_and_links(counted: Trial) -> None:
+    counted.measurements.filter(metric__in=("ethernet_mpi_share", "networks_per_mpi_byte")).delete()
+    store(counted, {"vm": {"ports": {"state": "absent", "title": "Fabric ports", "reason": "no port is active"}}})
+    panel = counters_panel(counted)
+    assert panel is not None
+    assert (panel["hosts"], panel["ready"]) == ("the machine of 2 virtual hosts", 0)
+    assert "between virtual hosts of one machine" in panel["verdict"]
+
+
 def test_panel_names_no_network_while_the_counters_of_one_are_lost(counted: Trial) -> None:
     counted.measurements.filter(metric__in=("ethernet_mpi_share", "networks_per_mpi_byte")).delete()
     lost = value("fabric_sent_bytes", 0.0, device="mlx5_0/1") | {"absent": "the counter is stuck"}
