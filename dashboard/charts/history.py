@@ -66,7 +66,7 @@ def over_time(
 
 
 def _dates(ends: Sequence[datetime]) -> Figure:
-    """Return ticks at some trials, each with the date of its end; within one day, with its time."""
+    """Return ticks at some trials with the dates of their ends; in one day, times."""
     if not ends:
         return {}
     at = sorted({round(n * (len(ends) - 1) / (_TICKS - 1)) for n in range(_TICKS)})

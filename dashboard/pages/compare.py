@@ -199,7 +199,7 @@ def _differences(compared: Compared, differences: Sequence[Difference]) -> dict[
 
 
 def _follows_link(compared: Compared) -> bool:
-    """Return whether facts of interfaces differ as the test-bed sets them up from a link that differs."""
+    """Return whether interfaces differ as the test-bed sets them up for the links."""
     clusters = [member.experiment.cluster for member in compared.members]
     return (
         all(cluster is not None and cluster.traits.hosts_are_virtual for cluster in clusters)

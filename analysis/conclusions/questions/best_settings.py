@@ -7,6 +7,7 @@ from analysis.conclusions.context import ExperimentQuestion, Searched
 from analysis.conclusions.observations.grid import Grid
 from analysis.conclusions.questions.strength import compared, repeat, strength
 from analysis.conclusions.sentences import search as words
+from analysis.conclusions.sentences.key_figures import TIMES_THE_START
 from analysis.conclusions.wording import point_words
 
 
@@ -29,7 +30,7 @@ def answer_best_settings(question: ExperimentQuestion) -> Answer:
         Figure("best", point_words(question.factors, best.parameters)),
         *map(grid.figure, [*candidates, start]),
         *(
-            Figure.within("times the start", r, "1", i, grid.figure(p).where)
+            Figure.within(TIMES_THE_START, r, "1", i, grid.figure(p).where)
             for p in candidates
             for r, i, _ in [grid.compare(start, p)]
         ),

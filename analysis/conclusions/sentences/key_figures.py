@@ -13,6 +13,8 @@ from analysis.numbers import SHARE, between, with_interval
 from analysis.statistics import Interval
 
 TIMES_THE_BEST: Final = "times the best"
+TIMES_THE_START: Final = "times the start"
+"""A gain: 1.2 is 1.2 times the rate, or 1/1.2 of the time."""
 _MOST_NAMES: Final = 6
 _MOST_PLACES: Final = 4
 _LABELS: Final[Mapping[str, str]] = {
@@ -23,6 +25,7 @@ _LABELS: Final[Mapping[str, str]] = {
     "messages in a row": "Messages on the critical path",
     "sent while nothing else proceeds": "Bytes on the critical path",
     "as good": "Not measurably worse",
+    TIMES_THE_START: "Times as good as the start",
 }
 _PER_MS: Final = 1e-3
 _IN_WORDS_ALREADY: Final = frozenset({"matters"})

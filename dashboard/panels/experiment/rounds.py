@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from analysis.conclusions import Answer
 from analysis.conclusions.observations.scatter import LEVEL
-from analysis.conclusions.sentences.key_figures import TIMES_THE_BEST
+from analysis.conclusions.sentences.key_figures import TIMES_THE_BEST, TIMES_THE_START
 from analysis.conclusions.wording import percent_level
 from analysis.numbers import SHARE, amount, between, duration, grouped, plural, significant
 from analysis.scaling import DISTURBED
@@ -158,7 +158,7 @@ def _deciding(numbers: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
         for n in numbers
         if all(isinstance(n.get(key), int | float) and n[key] > 0 for key in ("low", "value", "high"))
     ]
-    if confirmed := [number for number in usable if number["name"] == "times the start"]:
+    if confirmed := [number for number in usable if number["name"] == TIMES_THE_START]:
         return confirmed[0]
     wide = [number for number in usable if "half_width" in number]
     if wide:
@@ -184,7 +184,7 @@ def _interval_words(number: Mapping[str, Any], swept: Sequence[str], workload: s
         return f"{at}{name} {width}"
     if name == "efficiency":
         return f"{at}{name} {amount(number['value'], SHARE)} ({between(number['low'], number['high'], SHARE)})"
-    name = f"{name} median" if name == TIMES_THE_BEST else name
+    name = {TIMES_THE_BEST: f"{name} median", TIMES_THE_START: "times as good as the start"}.get(name, name)
     value, low, high = (significant(number[end], 3) for end in ("value", "low", "high"))
     return f"{at}{value} {name} ({low} to {high})"
 
