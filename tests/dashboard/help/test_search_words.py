@@ -24,7 +24,7 @@ FIRST_HITS = {
     "pin ranks": "bind-ranks",
     "speedup": "terms#speed-up",
     "upgrade": "upgrade",
-    "slow node": "add-a-cluster#check-the-cluster",
+    "slow node": "add-a-cluster#find-a-slow-host",
     "InfiniBand": "measure-on-infiniband",
     "energy": "energy-of-a-run",
     "Kubernetes": "run-in-containers",
