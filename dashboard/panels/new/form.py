@@ -307,18 +307,9 @@ class Form:
             ),
             "budget": [
                 _with_reading(
-                    self._field(f"goal.budget.{name}", label, _time_text(name, budget.get(name)), hint=hint),
-                    budget.get(name),
+                    self._field(f"goal.budget.{name}", label, _time_text(name, budget.get(name))), budget.get(name)
                 )
-                for name, label, hint in (
-                    ("time", "Time", ""),
-                    ("trials", "Trials", ""),
-                    (
-                        "host_hours",
-                        "Host hours",
-                        "Hours times hosts. The machine-hours of quotas count all hosts of the test-bed once.",
-                    ),
-                )
+                for name, label in (("time", "Time"), ("trials", "Trials"), ("host_hours", "Host hours"))
             ],
             "at_most": self._repetitions(self.draft.get("repetitions"), "at_most"),
             "errors": errors,
