@@ -229,7 +229,7 @@ def test_a_program_on_the_core_of_a_rank_is_seen_whatever_other_cores_do(
         first, last, used_s, elapsed_s = run_beside_a_loop(session, job, core if is_shared else other, eventually)
     (usage,) = read_rank_usage(job.report_dir)
     cores_s, taken_s = last.rank_cores_s - first.rank_cores_s, last.rank_cores_taken_s - first.rank_cores_taken_s
-    assert 3.0 < cores_s < 1.5 * elapsed_s, "the rank's core alone, but for its start, when it was not pinned"
+    assert 3.0 < cores_s < 1.75 * elapsed_s, "the rank's core alone, but for its start, when it was not pinned"
     assert taken_s <= cores_s - usage.cpu_s + 0.05 * cores_s + 0.5  # of its start, when it was not pinned
     if is_shared:
         assert taken_s >= used_s - (elapsed_s - 4) - 0.05 * cores_s
