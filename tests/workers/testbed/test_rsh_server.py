@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
 
 from tests.workers.clusters.trials import PlainLink, run
 from workers import launchers
-from workers.launchers import Job
+from workers.hosts.processes import Process
+from workers.launchers import Job, Session
 from workers.testbed.fabric import RSH_SOCKET
 
 CLIENT = f"""
@@ -45,34 +47,59 @@ time.sleep(60)
 """
 
 
+@pytest.fixture
+def session() -> Iterator[Session]:
+    with launchers.get("testbed").open(host_count=1, link=PlainLink()) as opened:
+        yield opened
+
+
+@pytest.fixture
+def client(session: Session, make_job: Callable[..., Job], tmp_path: Path) -> Callable[[str], Process]:
+    """Start a job that asks the remote shell."""
+
+    def start(program: str) -> Process:
+        job = make_job(session, "/usr/bin/python3", "-c", CLIENT + program)
+        return session.launch(job, stdout=tmp_path / "out", stderr=tmp_path / "err")
+
+    return start
+
+
+def require_untouched(session: Session, job: Job) -> None:
+    """Run the next job, which prints a word."""
+    status, out, err = run(session, job)
+    assert (status, out) == (0, "ended\n"), err
+
+
 def test_requests_of_an_ended_job_neither_reach_the_next_one_nor_end_the_agent(
-    make_job: Callable[..., Job], eventually: Callable[..., Any], tmp_path: Path
+    session: Session,
+    client: Callable[[str], Process],
+    make_job: Callable[..., Job],
+    eventually: Callable[..., Any],
+    tmp_path: Path,
 ) -> None:
     """The agent sleeps while the job sends its requests and ends."""
-    with launchers.get("testbed").open(host_count=1, link=PlainLink()) as session:
-        job = make_job(session, "/usr/bin/python3", "-c", CLIENT + ENDING)
-        process = session.launch(job, stdout=tmp_path / "out", stderr=tmp_path / "err")
-        programs = psutil.Process(session.agent.pid).children(recursive=True)
-        (mpirun,) = [program for program in programs if program.name() == "mpirun"]
-        agent = mpirun.parent()
-        eventually((tmp_path / "ready").exists)
-        agent.send_signal(signal.SIGSTOP)
-        (tmp_path / "go").touch()
-        eventually(lambda: mpirun.status() == psutil.STATUS_ZOMBIE)
-        agent.send_signal(signal.SIGCONT)
-        assert process.wait(60) == 0, (tmp_path / "err").read_text()
-        status, out, err = run(session, make_job(session, "sh", "-c", "sleep 1; echo ended"))
-        assert (status, out) == (0, "ended\n"), err
-        assert not (tmp_path / "foreign").exists()
+    process = client(ENDING)
+    programs = psutil.Process(session.agent.pid).children(recursive=True)
+    (mpirun,) = [program for program in programs if program.name() == "mpirun"]
+    agent = mpirun.parent()
+    eventually((tmp_path / "ready").exists)
+    agent.send_signal(signal.SIGSTOP)
+    (tmp_path / "go").touch()
+    eventually(lambda: mpirun.status() == psutil.STATUS_ZOMBIE)
+    agent.send_signal(signal.SIGCONT)
+    assert process.wait(60) == 0, (tmp_path / "err").read_text()
+    require_untouched(session, make_job(session, "sh", "-c", "sleep 1; echo ended"))
+    assert not (tmp_path / "foreign").exists()
 
 
 def test_requests_of_a_job_that_is_killed_do_not_end_the_agent(
-    make_job: Callable[..., Job], eventually: Callable[..., Any], tmp_path: Path
+    session: Session,
+    client: Callable[[str], Process],
+    make_job: Callable[..., Job],
+    eventually: Callable[..., Any],
+    tmp_path: Path,
 ) -> None:
-    with launchers.get("testbed").open(host_count=1, link=PlainLink()) as session:
-        job = make_job(session, "/usr/bin/python3", "-c", CLIENT + FLOODING)
-        process = session.launch(job, stdout=tmp_path / "out", stderr=tmp_path / "err")
-        eventually((tmp_path / "ready").exists)
-        assert process.terminate(0.0) < 0
-        status, out, err = run(session, make_job(session, "echo", "ended"))
-        assert (status, out) == (0, "ended\n"), err
+    process = client(FLOODING)
+    eventually((tmp_path / "ready").exists)
+    assert process.terminate(0.0) < 0
+    require_untouched(session, make_job(session, "echo", "ended"))
