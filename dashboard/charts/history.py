@@ -53,11 +53,7 @@ def over_time(
     return {
         "data": [*(_line(level, scale, legend=level is levels[0]) for level in levels), drawn],
         "layout": {
-            "xaxis": {
-                "title": axis_title("End of the trial, oldest first", ""),
-                "range": [0, len(values) + 1],
-                **_dates(ends),
-            },
+            "xaxis": {"range": [0, len(values) + 1], **_dates(ends)},
             "yaxis": {"title": axis_title(quantity, scale.unit), "range": _around([*values, *(limits or ())], scale)},
             "shapes": [_band(levels[-1], limits, scale)] if limits and levels else [],
             "hovermode": "closest",
@@ -66,13 +62,20 @@ def over_time(
 
 
 def _dates(ends: Sequence[datetime]) -> Figure:
-    """Return ticks at some trials with the dates of their ends; in one day, times."""
+    """Return the title and ticks at some trials: times in one day, else dates.
+
+    What all ticks have in common is in the title: longer ticks are oblique on a phone.
+    """
     if not ends:
-        return {}
+        return {"title": axis_title("End of the trial, oldest first", "")}
+    forms = ("%H:%M", ", %d %b %Y") if ends[0].date() == ends[-1].date() else ("%d %b", ", %Y")
+    tick, common = forms if ends[0].year == ends[-1].year else ("%d %b %Y", "")
     at = sorted({round(n * (len(ends) - 1) / (_TICKS - 1)) for n in range(_TICKS)})
-    form = "%H:%M" if ends[0].date() == ends[-1].date() else "%d %b" if ends[0].year == ends[-1].year else "%d %b %Y"
-    first = f"{ends[0]:%d %b %Y, %H:%M}"  # the day and year of the others
-    return {"tickvals": [n + 1 for n in at], "ticktext": [first, *(f"{ends[n]:{form}}" for n in at[1:])]}
+    return {
+        "title": axis_title(f"End of the trial{ends[0].strftime(common)}, oldest first", ""),
+        "tickvals": [n + 1 for n in at],
+        "ticktext": [f"{ends[n]:{tick}}" for n in at],
+    }
 
 
 def _around(values: Sequence[float], scale: Scale) -> list[float]:

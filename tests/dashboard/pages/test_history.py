@@ -1,11 +1,12 @@
 """Histories: steps, explanations and expected steps."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from django.db import connection
 from django.utils import timezone
 
+from dashboard.charts.history import over_time
 from experiments.metrics import described
 from experiments.models import Cluster, Configuration, Environment, ExpectedChange, Measurement, Trial, TrialResult
 from tests.dashboard.api.clients import client_of
@@ -57,6 +58,13 @@ def test_the_axis_of_a_history_has_the_dates_of_its_trials(stepped, page):
     assert axis["tickvals"][-1] == 12
     days = [entries[at - 1].ended_at for at in axis["tickvals"]]
     assert [f"{day:%d %b}" in text for day, text in zip(days, axis["ticktext"], strict=True)] == [True] * 6
+
+
+def test_the_axis_of_one_day_has_times_and_the_date_in_its_title():
+    ends = [datetime(2026, 11, 28, hour, 5) for hour in (7, 9, 12)]
+    axis = over_time([1.0, 2.0, 3.0], ["", "", ""], [], quantity="Elapsed time", unit="s", ends=ends)["layout"]["xaxis"]
+    assert axis["ticktext"] == ["07:05", "09:05", "12:05"]
+    assert "28 Nov 2026" in str(axis["title"])
 
 
 def test_a_history_has_no_step_of_trials_that_other_load_slowed(stepped, page, person):
