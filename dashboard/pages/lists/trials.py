@@ -36,7 +36,7 @@ from experiments.models import Configuration, Experiment, Measurement, SavedView
 from workers import queue
 
 PER_PAGE: Final = 50
-COUNTED: Final = 10_000
+COUNTED: Final = 1000
 """Counting stops at this number of matches, as it is expensive."""
 _OF_PAGES: Final = ("after", "before")
 

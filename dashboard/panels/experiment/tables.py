@@ -43,9 +43,9 @@ class Column:
         return numbers.significant(self.scale(middle)), span
 
 
-MOST_ROWS: Final = 100
+MOST_ROWS: Final = 50
 """Configurations on one page of the table."""
-MOST_SQUARES: Final = 600
+MOST_SQUARES: Final = 300
 """Squares on one page of the table; further ones are a number that links to the list."""
 _PLAIN: Final = (State.FINISHED, State.QUEUED)
 
