@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations, groupby
 from math import exp
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from analysis.conclusions.answer import Answer, Cause, Figure
 from analysis.conclusions.context import ExperimentQuestion, Factor, QuestionKind
 from analysis.conclusions.observations.grid import Grid
+from analysis.conclusions.questions.sizes import answer_scale, answer_weak
 from analysis.conclusions.questions.strength import repeat, settled, strength, unsettled
 from analysis.conclusions.sentences import answers as words
 from analysis.conclusions.wording import first_up, joined, point_words
@@ -92,12 +94,12 @@ def _over_sizes(grid: Grid, scale: Factor, choices: Sequence[Factor]) -> Answer:
     for size, ranked in decided.items():
         figures += _best_figures(grid, choices, ranked, {scale.name: size})
     figures += _also_figures(grid)
+    causes = (*_causes(grid, scale, choices), *_confounded(grid, choices))
     if not decided:
         ranked = list(rows.values())[-1]
         missing = repeat(grid, unsettled(grid, ranked[0], ranked))
         sentence = words.no_choice_at(grid, scale, list(rows))
-        return Answer("scale and treatment", sentence, "open", figures, (), missing, grid.claims.scatter)
-    causes = (*_causes(grid, scale, choices), *_confounded(grid, choices))
+        return Answer("scale and treatment", sentence, "open", figures, causes, missing, grid.claims.scatter)
     ranked = list(decided.values())[-1]
     certainty, missing = settled(grid, ranked[0], ranked)
     sentence = _sizes_sentence(grid, scale, choices, rows, decided)
@@ -147,19 +149,29 @@ def choice_of(choices: Sequence[Factor], point: Point) -> dict[str, Any]:
 
 
 def _causes(grid: Grid, scale: Factor, choices: Sequence[Factor]) -> tuple[Cause, ...]:
-    """Return how each choice's metric changes with the size, the worst first."""
+    """Return how each choice scales and why, the one that grows most first."""
 
     def key(point: Point) -> str:
         return repr(choice_of(choices, point))
 
     rows = []
-    for _, group in groupby(sorted(grid.points, key=key), key=key):
+    groups = [list(group) for _, group in groupby(sorted(grid.points, key=key), key=key)]
+    for group in groups:
         members = sorted(group, key=lambda p: p.parameters[scale.name])
         if len(members) > 1:
-            ends = members[0], members[-1]
-            small, large = map(grid.index, ends)
+            small, large = map(grid.index, (members[0], members[-1]))
             growth = exp(grid.claims.change(large, small)), grid.claims.ratio(large, small)
-            statement = words.growth_of_choice(grid, scale, choices, ends, growth)
+            statement = words.growth_of_choice(grid, scale, choices, (members[0], members[-1]), growth)
+            if scale.role == "scale" and not grid.question.claims_only:
+                statement = words.of_choice(choices, members[0], _scaling(grid, scale, members, len(groups)).sentence)
             rows.append((grid.worse(large, small)[0], statement))
     chart = "time" if grid.question.deciding.metric == "elapsed_s" else "deciding"
     return tuple(Cause(statement, worse, "1", chart) for worse, statement in sorted(rows, reverse=True)[:5])
+
+
+def _scaling(grid: Grid, scale: Factor, members: list[Point], choices: int) -> Answer:
+    """Return the answer of the points of one choice; the answers of all choices hold together."""
+    question = grid.question
+    others = [*question.other_points, *(point for point in grid.points if point not in members)]
+    part = replace(question, points=members, factors=[scale], other_points=others, slices=question.slices * choices)
+    return answer_weak(part) if question.weak else answer_scale(part)

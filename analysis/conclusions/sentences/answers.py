@@ -509,6 +509,11 @@ def growth_of_choice(
     return f"{name}: {label} at {last} is {factor_words(*times)} that at {first}"
 
 
+def of_choice(choices: Sequence[Factor], point: Point, sentence: str) -> str:
+    """Return "blocking: Stay at 1 host: 1.39 s", as a part of a list."""
+    return f"{point_words(choices, point.parameters)}: {sentence.removesuffix('.')}"
+
+
 # Steps
 
 SECOND_STEP: Final = "Not enough data yet: a change needs a second step to compare with."

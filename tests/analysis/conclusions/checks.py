@@ -89,7 +89,8 @@ def _head_line(answer: Answer, question: ExperimentQuestion) -> Iterator[str]:
     sentences = re.split(r"(?<=\.)[ ]", answer.sentence)
     if len(sentences) > 2 + any(figure.name == "least energy" for figure in answer.figures):
         yield f"{len(sentences)} sentences: {answer.sentence}"
-    for text in (*sentences, *(cause.statement for cause in answer.causes)):
+    of_causes = [text for cause in answer.causes for text in re.split(r"(?<=\.)[ ]", cause.statement)]
+    for text in (*sentences, *of_causes):
         if words_of(text) > _MOST_WORDS:
             yield f"{words_of(text)} words: {text}"
     levels = {

@@ -59,6 +59,17 @@ def test_it_finds_the_crossing_over_sizes():
     assert "at 2 hosts pull is" in result.sentence
 
 
+def test_it_says_where_each_choice_stops_scaling_although_no_choice_is_better():
+    times = {(hosts, name): s for hosts, s in ((1, 1.0), (2, 0.6), (8, 4.0)) for name in ("pull", "tree")}
+
+    result = checked(asks([HOSTS, METHOD], times))
+
+    assert not values(result, "best")
+    starts = ["tree: Stop at 2 hosts", "pull: Stop at 2 hosts"]
+    assert all(cause.statement.startswith(start) for cause, start in zip(result.causes, starts, strict=True))
+    assert all("8 hosts take 6.7 times" in cause.statement for cause in result.causes)
+
+
 def test_it_reports_the_bandwidth_with_the_time():
     times = {(2, "pull"): 1.0, (2, "tree"): 1.0, (8, "pull"): 4.0, (8, "tree"): 2.0}
     rates = {key: 2e7 / seconds for key, seconds in times.items()}
