@@ -45,7 +45,8 @@ _ACHIEVED: Final = ", ".join(
 _COLUMNS: Final = (
     *("t.id", "t.experiment_id", "t.configuration_id", "c.slug", "t.kind", "t.repetition", "t.attempt", "t.version"),
     *("t.state", "t.superseded::int"),
-    *(f"(extract(epoch FROM t.{name}) * 1000000)::bigint" for name in _TIMES),
+    # Microseconds fit into a float8, which is twice as fast as the numeric of extract().
+    *(f"(date_part('epoch', t.{name}) * 1000000)::bigint" for name in _TIMES),
     "nullif(t.trust, '')",
     "CASE t.certificate -> 'kept' WHEN 'true' THEN 1 WHEN 'false' THEN 0 END",
 )
