@@ -6,11 +6,10 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from analysis import numbers
-from analysis.conclusions import causes_of
 from dashboard.labels import fact_rows, parameter_label, value_words, workload_title
 from dashboard.panels.experiment.results import Results
 from dashboard.reports.markdown import plain
-from dashboard.reports.parts import Source
+from dashboard.reports.parts import Source, causes_in_sentences
 from experiments.errors import InvalidSpec
 from experiments.models import FAILED, Experiment
 from experiments.selectors import excluded_trials
@@ -86,14 +85,8 @@ def _setup(experiment: Experiment, results: Results) -> list[tuple[str, str]]:
 
 def _conclusions(experiment: Experiment, diagnosis: CachedDiagnosis) -> list[str]:
     answer = [] if diagnosis.answer.strength == "open" and not diagnosis.answer.figures else [diagnosis.answer.sentence]
-    causes = [_of_group(c.at, f"{c.statement[:1].upper()}{c.statement[1:]}.") for c in causes_of(diagnosis.answer)]
-    facts = [_of_group(fact.at, fact.statement) for fact in diagnosis.facts if fact.fold == "cause"]
     printed = experiment.source.get("statements", []) if experiment.published else []
-    return list(dict.fromkeys([*answer, *causes, *facts, *printed]))
-
-
-def _of_group(group: str, statement: str) -> str:
-    return f"{group}: {statement}" if group else statement
+    return list(dict.fromkeys([*answer, *causes_in_sentences(diagnosis), *printed]))
 
 
 def _limitations(experiment: Experiment, results: Results, diagnosis: CachedDiagnosis) -> list[str]:

@@ -10,6 +10,7 @@ from django.db.models import Count
 from django.http import QueryDict
 
 from analysis import numbers
+from analysis.conclusions import causes_of
 from dashboard.charts.panel import Chart
 from dashboard.labels import trial_role
 from dashboard.panels.compare import charts as compare_charts
@@ -32,7 +33,7 @@ from experiments.metrics import is_metric
 from experiments.models import Configuration, Experiment, Kind, Report, State
 from experiments.models.states import disturbed
 from experiments.selectors.comparison import compare
-from experiments.selectors.diagnosis import answers_of, cached_diagnosis, diagnosis_of
+from experiments.selectors.diagnosis import CachedDiagnosis, answers_of, cached_diagnosis, diagnosis_of
 from experiments.selectors.explorer import pivot
 from experiments.selectors.history import history_of
 
@@ -244,14 +245,29 @@ def _answer(experiment: Experiment) -> Body:
     tone, word = STRENGTH[answer.strength]
     diagnosis, is_current = cached_diagnosis(experiment)
     figures = diagnosis.key_figures if diagnosis is not None and is_current else ()
+    sentences = causes_in_sentences(diagnosis) + _doubts(diagnosis) if diagnosis is not None and is_current else []
     return {
         "title": "Answer",
         "asks": answer.asks,
         "sentence": answer.sentence,
         "tone": tone,
         "strength": word,
+        "sentences": sentences,
         "facts": [list(pair) for pair in figures],
     }
+
+
+def causes_in_sentences(diagnosis: CachedDiagnosis) -> list[str]:
+    """Return the causes of the answer, those of the findings last."""
+    causes = [(c.at, f"{c.statement[:1].upper()}{c.statement[1:]}.") for c in causes_of(diagnosis.answer)]
+    facts = [(fact.at, fact.statement) for fact in diagnosis.facts if fact.fold == "cause"]
+    return list(dict.fromkeys(f"{at}: {words}" if at else words for at, words in (*causes, *facts)))
+
+
+def _doubts(diagnosis: CachedDiagnosis) -> list[str]:
+    """Return what other load changed, and what the trials cannot tell."""
+    load = [fact.statement for fact in diagnosis.facts if fact.rule == "other_load"]
+    return [*load, *diagnosis.study.report.cannot_tell]
 
 
 def _table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 0) -> Body:

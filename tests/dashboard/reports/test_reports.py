@@ -272,6 +272,14 @@ def test_pinned_charts_of_explore_show_what_the_reader_may_see(experiment: Exper
     assert [bool(piece.charts) for piece in pieces_of(text, Source(visitor), frozen)] == [False, False]
 
 
+def test_a_pinned_answer_has_its_causes_and_what_the_trials_cannot_tell(page: Client, experiment: Experiment) -> None:
+    diagnosis = diagnosis_of(experiment)
+    words = content_of(page.post("/reports/preview/", {"text": f"{{{{ answer {experiment.slug} }}}}"}))
+    sentences = [*diagnosis.study.report.cannot_tell, *(f.statement for f in diagnosis.facts if f.fold == "cause")]
+    assert diagnosis.study.report.cannot_tell
+    assert all(" ".join(sentence.split()) in words for sentence in sentences)
+
+
 def test_it_leaves_as_markdown(page: Client, report: Report) -> None:
     answer = page.get(f"/reports/{report.pk}/report.md")
     assert answer["Content-Disposition"] == 'attachment; filename="water.md"'
