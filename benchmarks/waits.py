@@ -214,9 +214,9 @@ def worktree(revision: str, path: Path) -> Iterator[Path]:
     git = ["git", "-C", str(ROOT), "worktree"]
     subprocess.run([*git, "add", "--quiet", "--detach", str(path), revision], check=True)
     try:
-        (path / ".venv").symlink_to((ROOT / ".venv").resolve())
-        if (path / "package-lock.json").read_bytes() == (ROOT / "package-lock.json").read_bytes():
-            (path / "node_modules").symlink_to((ROOT / "node_modules").resolve())  # others are installed anew
+        for packages, lock in ((".venv", "requirements.lock"), ("node_modules", "package-lock.json")):
+            if (path / lock).read_bytes() == (ROOT / lock).read_bytes():
+                (path / packages).symlink_to((ROOT / packages).resolve())  # others are installed anew
         subprocess.run([path / "script/bootstrap"], check=True)
         yield path
     finally:
