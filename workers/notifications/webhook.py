@@ -79,6 +79,8 @@ class _Pinned(http.client.HTTPConnection):
         self.sock = socket.create_connection((self._address, self.port), self.timeout)
         if self._secure:
             self.sock = ssl.create_default_context().wrap_socket(self.sock, server_hostname=self.host)
+            if self.was_cut:  # `cut` found no socket: the handshake took it out of the plain one
+                raise TimeoutError
 
     def cut(self) -> None:
         """End the connection from another thread."""

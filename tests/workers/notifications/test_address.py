@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import socket
+import ssl
+import subprocess
+import threading
+from contextlib import suppress
 from ipaddress import ip_address, ip_network
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -141,6 +146,39 @@ def test_who_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
         with pytest.raises(Undelivered, match="did not answer in time"):
             post(url, b"{}", secret="s", headers={}, allowed=[ip_network("127.0.0.0/8")])
+
+
+def test_who_spends_the_time_in_the_handshake_is_given_up_after_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from workers.notifications import webhook
+
+    files = {"keyout": tmp_path / "key.pem", "out": tmp_path / "certificate.pem"}
+    argv = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-days", "2"]
+    argv += [word for name, path in files.items() for word in (f"-{name}", str(path))]
+    subprocess.run([*argv, "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
+    monkeypatch.setattr(webhook, "_WHOLE_S", 0.2)
+    monkeypatch.setenv("SSL_CERT_FILE", str(files["out"]))
+    cut, received = threading.Event(), list[bytes]()
+    true_cut = webhook._Pinned.cut
+    monkeypatch.setattr(webhook._Pinned, "cut", lambda connection: (true_cut(connection), cut.set()))
+
+    def delay(listening: socket.socket) -> None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(files["out"], files["keyout"])
+        plain, _ = listening.accept()
+        assert cut.wait(5)
+        with suppress(OSError), context.wrap_socket(plain, server_side=True) as secure:
+            received.append(secure.recv(1000))
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        receiver = threading.Thread(target=delay, args=[listening])
+        receiver.start()
+        url = f"https://127.0.0.1:{listening.getsockname()[1]}/"
+        with pytest.raises(Undelivered, match="did not answer in time"):
+            post(url, b"{}", secret="s", headers={}, allowed=[ip_network("127.0.0.0/8")])
+        receiver.join()
+    assert not any(received)
 
 
 def _rows(*addresses: str) -> list[Any]:
