@@ -27,6 +27,7 @@ from analysis.conclusions.wording import (
     joined,
     level,
     levels,
+    listed_points,
     lower_first,
     percent,
     percent_level,
@@ -115,13 +116,25 @@ def changed_programs(changed: Sequence[Sequence[ProgramFile]]) -> tuple[str, str
     return f"{'. '.join(sentences)}.", "Clone the experiment: these numbers mix them."
 
 
-def other_load(slowed: int, excluded: int, trials: int) -> tuple[str, str]:
-    """Return the number of trials that other load slowed and the suggested next step."""
+def measured_once(question: ExperimentQuestion, points: Sequence[Point]) -> tuple[str, str]:
+    """Return the points with one trial; the next step is the recommended repetition."""
+    names, one = listed_points(question.factors, points), len(points) == 1
+    whose = "its interval assumes" if one else "their intervals assume"
+    return f"Only one trial {'each ' if not one else ''}counts at {names}: {whose} the scatter of other points.", ""
+
+
+def other_load(slowed: int, excluded: int, trials: int, only_at: str = "") -> tuple[str, str]:
+    """Return the number of trials that other load slowed and the suggested next step.
+
+    ``only_at``: the points without any other trial, if some have one.
+    """
     words = f"Other load slowed {slowed} of {plural(trials, 'trial')}"
     if excluded == slowed:
         return f"{words}: excluded, as clean trials of the same points count.", ""
     if excluded:
         words += f", {grouped(excluded)} of which {'is' if excluded == 1 else 'are'} excluded"
+    if only_at:
+        words += f". At {only_at} it slowed every trial that counts"
     return f"{words}.", "Measure again on idle machines."
 
 

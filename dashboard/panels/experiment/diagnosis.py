@@ -46,7 +46,7 @@ _GAPS: Final = "Sizes not measured yet: the answer is about the measured ones"
 _CORES: Final = "oversubscribed"
 _OTHER_LOAD: Final = "other_load"
 _CHANGED_PROGRAM: Final = "changed_program"
-_WEAKENING: Final = (_CHANGED_PROGRAM, _OTHER_LOAD)
+_WEAKENING: Final = (_CHANGED_PROGRAM, _OTHER_LOAD, "measured_once")
 """Rules that lower the strength of an answer: they are stated below it."""
 _LOSSES: Final = (_CORES, "computation_grows", "packet_step")
 """Rules about what larger sizes lose, the most direct first."""
