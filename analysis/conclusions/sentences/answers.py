@@ -199,7 +199,6 @@ def also_at(
 STAYS_ABOVE: Final = "efficiency stays above 80 %"
 FALLS: Final = "efficiency falls below 80 % at {size}"
 UNDECIDED: Final = "not enough data yet: efficiency may be above or below 80 %"
-SECOND_SIZE: Final = "Not enough data yet: the efficiency needs a second size."
 
 
 def size_of(curve: SizeGrid, i: int) -> str:
@@ -259,8 +258,8 @@ def _times(curve: SizeGrid, i: int, base: int) -> str:
 
 
 def one_size(curve: SizeGrid) -> str:
-    size = size_of(curve, 0) if curve.points else ""
-    return f"Not enough data yet: only {size} finished, and a second size is needed."
+    size = size_of(curve, 0) if curve.points else "no trial"
+    return f"Not enough data yet: only {size} finished, and a second number of {curve.factor.plural} is needed."
 
 
 def stop(curve: SizeGrid, worse: int, because: str) -> str:
@@ -627,7 +626,7 @@ NO_EFFECT_OF_SIZE: Final = (
     "Not enough repetitions: the message size has no measurable effect, so latency and bandwidth are not known."
 )
 TOO_MUCH_SCATTER: Final = "Latency and bandwidth are not known yet: the times scatter too much."
-SECOND_PROBLEM: Final = "Not enough data yet: the growth needs a second size."
+SECOND_PROBLEM: Final = "Not enough data yet: the growth needs a second value of {factor}."
 _TRANSFER: Final[Mapping[str, str]] = {
     "latency": "a message takes {} to start",
     "bandwidth": "long messages reach {}",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -198,7 +197,8 @@ class Results:
             return []
         if len(groups_without(self.rows, self.swept, self.parameter, self.experiment.workload)) < 2:
             names = {"elapsed_s": "Elapsed", "cpu_mean_rank_s": "CPU per rank"}
-            return [self._chart("time", "Elapsed and CPU time", *TIME, names=names, quantity="Time", fastest=True)]
+            decides = self.deciding in (None, TIME[0])  # a mark of another metric would contradict the answer
+            return [self._chart("time", "Elapsed and CPU time", *TIME, names=names, quantity="Time", fastest=decides)]
         return [self._chart("elapsed", "Elapsed time", TIME[0]), self._chart("cpu", "CPU time per rank", TIME[1])]
 
     def _scaling_charts(self) -> list[Chart]:
@@ -334,13 +334,6 @@ class Results:
         of_energy = filter(self.has, (_ENERGY,))
         metrics = dict.fromkeys((*HEADLINE, *filter(None, (self.deciding,)), *of_energy, *self.figures))
         columns = [Column.of(metric, self.rows) for metric in metrics if self.unfinished or self.has(metric)]
-        labels = Counter(column.label for column in columns)
-        columns = [
-            replace(column, label=f"{column.label} on the wire")
-            if labels[column.label] > 1 and column.metric in TRAFFIC
-            else column
-            for column in columns
-        ]
         names = (
             self.swept if "hosts" in self.swept or not any(row.hosts for row in self.rows) else ["hosts", *self.swept]
         )
