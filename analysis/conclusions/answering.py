@@ -121,7 +121,7 @@ def _less_sure(question: ExperimentQuestion, result: Answer) -> Answer:
 
 
 def measured_once(question: ExperimentQuestion) -> list[Point]:
-    """Return the compared points with one trial: their intervals assume the scatter of others."""
+    """Return the compared points with one trial, whose scatter is unknown."""
     if question.published or kind_of(question) not in _COMPARES:
         return []
     return [point for point in question.measured() if len(question.values(point)) == 1]

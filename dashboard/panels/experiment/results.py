@@ -90,7 +90,7 @@ class Results:
 
     @property
     def slowed(self) -> str:
-        """Return the points of which other load slowed every counted trial in words, or ""."""
+        """Return where other load slowed every counted trial in words, or ""."""
         names = [
             parameters_sentence(where, self.swept or ["hosts"], self.experiment.workload) for where in self._slowed
         ]
