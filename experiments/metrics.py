@@ -21,6 +21,7 @@ FROM_TWINS: Final = ("mpi_serialisation_efficiency", "mpi_transfer_efficiency")
 ENERGY: Final = ("energy_j", "energy_delay_js", "energy_per_result_j")
 """Metrics of energy that forms offer to decide."""
 _SHOWN_CHOICES: Final = 8
+_CATALOGUE_LABELS: Final = {metric.label.lower() for metric in METRICS.values()}
 _LARGEST: Final = 1e150
 """Squares of larger values overflow in the statistics of PostgreSQL."""
 _NEVER_NEGATIVE: Final = {"s", "B", "B/s", "bit/s", "Hz", "packets/s", "GFLOP/s"}
@@ -55,15 +56,13 @@ def find(identifier: str, specification: Mapping[str, Any] | None = None) -> Met
         return _external(identifier, external)
     if workload is None or figure is None:
         return _STUDIES[identifier]
-    return Metric(
-        id=figure.id,
-        label=figure.label,
-        unit=figure.unit,
-        direction=figure.direction,
-        definition=figure.definition,
-        source=workload.title,
-        section="run",
-    )
+    return _described(figure, workload)
+
+
+def _described(figure: FigureOfMerit, workload: WorkloadDefinition) -> Metric:
+    """Return a figure of a workload; its label differs from those of the catalogue."""
+    label = f"{figure.label} of the program" if figure.label.lower() in _CATALOGUE_LABELS else figure.label
+    return Metric(figure.id, label, figure.unit, figure.direction, figure.definition, workload.title, "run")
 
 
 def _external(identifier: str, figure: external_figures.ExternalFigure) -> Metric:
@@ -92,9 +91,7 @@ def deciding_metric(slug: str, specification: Mapping[str, Any]) -> str:
 
 def deciding_choices(workload: WorkloadDefinition) -> dict[str, Metric]:
     """Return the possible deciding metrics by identifier, the workload's first."""
-    figures = [
-        Metric(f.id, f.label, f.unit, f.direction, f.definition, workload.title, "run") for f in workload.figures
-    ]
+    figures = [_described(figure, workload) for figure in workload.figures]
     catalogued = [metric for metric in METRICS.values() if metric.shape == "number"]
     return {metric.id: metric for metric in (*figures, *catalogued) if metric.direction != "neutral"}
 

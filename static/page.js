@@ -149,6 +149,15 @@
   document.addEventListener("htmx:afterSettle", watch);
   document.addEventListener("scroll", e => { if (e.target instanceof Element && e.target.matches(".scroll")) markMore([e.target]); }, true);
   reveal(location.hash);
+
+  // Parts load after the page: the target of its address may be among them.
+  let sought = document.getElementById(location.hash.slice(1)) ? "" : location.hash;
+  document.addEventListener("htmx:afterSettle", () => {
+    if (!sought || sought !== location.hash || !document.getElementById(sought.slice(1))) return;
+    reveal(sought);
+    document.getElementById(sought.slice(1)).scrollIntoView();
+    sought = "";
+  });
 })();
 
 /* Fields may differ from the page: typed before its scripts loaded, restored by the browser, or sent without an answer.

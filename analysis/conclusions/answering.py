@@ -17,6 +17,7 @@ from analysis.conclusions.questions.loads import answer_load
 from analysis.conclusions.questions.network import answer_network
 from analysis.conclusions.questions.sizes import answer_point, answer_scale, answer_weak
 from analysis.conclusions.questions.steps import answer_steps
+from analysis.conclusions.questions.strength import repeated_once
 from analysis.conclusions.questions.survival import judged
 from analysis.conclusions.questions.treatments import answer_treatment
 from analysis.conclusions.questions.trends import answer_growth, answer_messages
@@ -41,6 +42,10 @@ _WEAKEST_FIRST: Final[tuple[Strength, ...]] = ("open", "moderate", "printed", "f
 _MOST_CAUSES: Final = 5
 OUTLIERS: Final = "outlying trials"
 """Name of the figure that counts the trials of a point that are no part of the scatter."""
+SLOWED: Final = "slowed trials"
+"""Name of the figure that counts the trials of a point if other load slowed all that count."""
+_COMPARES: Final = ("scale", "weak scale", "scale and treatment", "treatment", "steps")
+"""Questions that compare single points; fitted trends share the trials of all points."""
 
 
 def answer(question: ExperimentQuestion) -> Answer:
@@ -53,7 +58,7 @@ def answer(question: ExperimentQuestion) -> Answer:
     drift = drift_of(question)
     result = _answered(question) if drift is None else judged(question, drift, _answered)
     compared = drift.without(question, drift.slope) if drift is not None and drift.is_removed else question
-    return _less_sure(question, _with_outliers(compared, result))
+    return _less_sure(question, _with_counts(compared, result))
 
 
 def _answered(question: ExperimentQuestion) -> Answer:
@@ -85,14 +90,18 @@ def _with_scatter(question: ExperimentQuestion) -> ExperimentQuestion:
     return question if question.prior is not None else replace(question, prior=scatter_of_residuals(question))
 
 
-def _with_outliers(question: ExperimentQuestion, result: Answer) -> Answer:
+def _with_counts(question: ExperimentQuestion, result: Answer) -> Answer:
     measured = question.measured()
-    outlying = [(p, n) for p, n in zip(measured, question.claims(measured).outliers, strict=True) if n]
-    if not outlying:
-        return result
+    counts = [(OUTLIERS, p, n) for p, n in zip(measured, question.claims(measured).outliers, strict=True) if n]
+    counts += [(SLOWED, p, p.disturbed) for p in slowed_points(question)]
     names = [factor.name for factor in question.factors]
-    figures = tuple(Figure(OUTLIERS, n, "", where={k: p.parameters.get(k) for k in names}) for p, n in outlying)
+    figures = tuple(Figure(name, n, "", where={k: p.parameters.get(k) for k in names}) for name, p, n in counts)
     return replace(result, figures=(*result.figures, *figures))
+
+
+def slowed_points(question: ExperimentQuestion) -> list[Point]:
+    """Return the points of which other load slowed every counted trial."""
+    return [point for point in question.measured() if len(question.values(point)) <= point.disturbed]
 
 
 def _less_sure(question: ExperimentQuestion, result: Answer) -> Answer:
@@ -104,8 +113,18 @@ def _less_sure(question: ExperimentQuestion, result: Answer) -> Answer:
     weakens = any(
         2 * point.disturbed >= len(question.values(point)) for point in question.measured() if point.disturbed
     )
-    weakens = weakens or bool(question.changed_programs)
-    return replace(result, strength="moderate") if weakens and result.strength == "firm" else result
+    once = measured_once(question)
+    weakens = weakens or bool(question.changed_programs or once)
+    if not weakens or result.strength != "firm":
+        return result
+    return replace(result, strength="moderate", missing=result.missing or repeated_once(question, once))
+
+
+def measured_once(question: ExperimentQuestion) -> list[Point]:
+    """Return the compared points with one trial, whose scatter is unknown."""
+    if question.published or kind_of(question) not in _COMPARES:
+        return []
+    return [point for point in question.measured() if len(question.values(point)) == 1]
 
 
 def _sliced_by(question: ExperimentQuestion, kind: QuestionKind) -> list[Factor]:

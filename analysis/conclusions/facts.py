@@ -8,7 +8,7 @@ from math import exp, expm1
 from typing import Any, Final, Literal
 
 from analysis.conclusions.answer import Answer, Cause
-from analysis.conclusions.answering import OUTLIERS
+from analysis.conclusions.answering import OUTLIERS, measured_once, slowed_points
 from analysis.conclusions.context import ExperimentQuestion, Factor
 from analysis.conclusions.observations.drift import Drift, drift_of
 from analysis.conclusions.observations.reading import Observation
@@ -16,7 +16,7 @@ from analysis.conclusions.questions.survival import LEVEL
 from analysis.conclusions.rules.registry import Finding
 from analysis.conclusions.rules.report import Report
 from analysis.conclusions.sentences import answers as words
-from analysis.conclusions.wording import point_words
+from analysis.conclusions.wording import listed_points, point_words
 from analysis.scaling import DISTURBED
 from analysis.statistics import Interval
 
@@ -104,7 +104,11 @@ def _of_trials(question: ExperimentQuestion, answer: Answer, drift: Drift | None
         yield _note("outliers", *words.outliers(outliers, counted))
     excluded = sum(point.excluded.get(DISTURBED, 0) for point in question.points)
     if slowed or excluded:
-        yield _note("other_load", *words.other_load(excluded + slowed, excluded, excluded + counted))
+        only = slowed_points(question)
+        only_at = listed_points(question.factors, only) if 0 < len(only) < len(measured) else ""
+        yield _note("other_load", *words.other_load(excluded + slowed, excluded, excluded + counted, only_at))
+    if once := measured_once(question):
+        yield _note("measured_once", *words.measured_once(question, once))
     cut = [point for point in measured if point.over_time]
     if cut:
         names = [point_words(question.factors, point.parameters) for point in cut]

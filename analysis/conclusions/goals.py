@@ -21,7 +21,7 @@ from analysis.conclusions.exploring import next_sizes, possible_sizes
 from analysis.conclusions.observations.grid import Grid, SizeGrid
 from analysis.conclusions.observations.grid import key as key_of
 from analysis.conclusions.observations.scatter import VALUE_LEVEL, weight_of_median
-from analysis.conclusions.wording import joined, percent, point_words
+from analysis.conclusions.wording import listed_points, percent
 from analysis.numbers import plural
 from analysis.scaling import NOT_STARTED, Point
 
@@ -30,7 +30,6 @@ Phase = Literal["", "search", "confirm"]
 PLANNED: Final = 8
 """Rounds that spend an equal share of the error."""
 _EQUAL_SHARE: Final = 0.2
-_LISTED: Final = 4
 _UNKNOWN: Final = 10.0
 """Half-width from which on an interval says nothing."""
 
@@ -129,7 +128,7 @@ def _to_precision(question: ExperimentQuestion, precision: float, at_most: int) 
     halves = [half for _, half in wide if half is not None]
     is_known = halves and max(halves) < _UNKNOWN
     widest = f"The widest interval is ±{percent(max(halves))}" if is_known else "The scatter is not known yet"
-    names = _names(question, [grid.points[i] for i, _ in wide])
+    names = listed_points(question.factors, [grid.points[i] for i, _ in wide])
     reason = f"{widest}; the goal is ±{percent(precision)}, missed at {names}."
     if not more:
         return Decision("at_most", f"{reason} These have {at_most} repetitions, the most allowed.", numbers)
@@ -214,12 +213,6 @@ def _blocks(
 def _block(n: int, needed: int, at_most: int) -> int:
     """Return the next repetitions of a point, at most half of those measured."""
     return min(max(1, needed), max(2, ceil(n / 2)), at_most - n)
-
-
-def _names(question: ExperimentQuestion, points: Sequence[Point]) -> str:
-    if len(points) > _LISTED or not question.factors:
-        return plural(len(points), "configuration")
-    return joined([point_words(question.factors, p.parameters) for p in points])
 
 
 def _number(

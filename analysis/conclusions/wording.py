@@ -10,6 +10,7 @@ from typing import Any, Final
 from analysis import numbers
 from analysis.conclusions.context import ExperimentQuestion, Factor
 from analysis.conclusions.observations.repetitions import MOST_REPETITIONS, Range
+from analysis.scaling import Point
 from analysis.statistics import Interval
 
 _DIGITS: Final = 2
@@ -81,6 +82,15 @@ def point_words(factors: Sequence[Factor], parameters: Any) -> str:
         named = factor.plural or isinstance(parameters.get(factor.name), str) or factor.unit in ("B", "bit/s")
         levels.append(words if named else f"{words} {factor.label}" if factor.unit else f"{factor.label} {words}")
     return ", ".join(levels)
+
+
+def listed_points(factors: Sequence[Factor], points: Sequence[Point]) -> str:
+    """Return "2 and 4 hosts", or "7 configurations"."""
+    if len(points) > _MOST_SIZES or not factors:
+        return numbers.plural(len(points), "configuration")
+    if len(factors) == 1 and factors[0].plural:
+        return levels(factors[0], [point.parameters.get(factors[0].name) for point in points])
+    return joined([point_words(factors, point.parameters) for point in points])
 
 
 def lower_first(label: str) -> str:

@@ -49,10 +49,8 @@ class Section:
     charts: Sequence[Chart]
 
     @property
-    def overlaid(self) -> str:
-        """Return what shows the published values of the charts; "" without any."""
-        states = {chart.published for chart in self.charts} - {None}
-        return "Diamonds" if True in states else "Press Published to see diamonds" if states else ""
+    def has_published(self) -> bool:
+        return any(chart.published is not None for chart in self.charts)
 
     @property
     def is_wide(self) -> bool:

@@ -9,6 +9,8 @@ from dashboard.charts.parts import Figure, axis_title, error_bars, level_line, s
 _FAILED_BELOW = 0.97
 """Height of failed trials, as a share of the lowest gain."""
 
+_MOST_TICKS = 12
+
 
 def best_so_far(
     gains: Sequence[tuple[str, float | None]], confirmed: Sequence[tuple[str, float, float, float]]
@@ -81,7 +83,11 @@ def best_so_far(
         box = {"type": "rect", "x0": first, "x1": last, "y0": 0, "y1": 1, "yref": "paper", "line": {"width": 0}}
         shapes.append({**box, "fillcolor": "--s3/0.09", "layer": "below"})
     layout: Figure = {
-        "xaxis": {"title": axis_title("Trial of the search; then confirmed candidates", "")},
+        "xaxis": {
+            "title": axis_title("Trial of the search; then confirmed candidates", ""),
+            # Plotly would number halves between few trials.
+            **({"tickvals": list(numbers)} if len(numbers) <= _MOST_TICKS else {}),
+        },
         "yaxis": {
             "title": axis_title("Gain over the starting settings", "×"),
             "range": [0.95 * lowest, 1.05 * highest],

@@ -130,7 +130,7 @@ def answer_weak(question: ExperimentQuestion) -> Answer:
     """Return the efficiency at the largest size, and the first size below 80 %."""
     curve = SizeGrid(question, question.of_role("scale")[0])
     if len(curve.points) < 2:
-        return Answer("weak scale", words.SECOND_SIZE, "open")
+        return Answer("weak scale", words.one_size(curve), "open")
     name, plural = curve.factor.name, curve.factor.plural
     rows = [_efficiency(curve, i) for i in range(1, len(curve.points))]
     figures = tuple(

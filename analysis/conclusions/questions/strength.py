@@ -8,13 +8,11 @@ from typing import Final
 from analysis.conclusions.answer import Missing, Strength
 from analysis.conclusions.context import ExperimentQuestion
 from analysis.conclusions.observations.grid import Grid
-from analysis.conclusions.observations.repetitions import Comparison, repetitions_to_settle
+from analysis.conclusions.observations.repetitions import Comparison, Range, repetitions_to_settle
 from analysis.conclusions.observations.scatter import SimultaneousIntervals
-from analysis.conclusions.wording import joined, point_words, repetitions_words
+from analysis.conclusions.wording import listed_points, repetitions_words
 from analysis.scaling import Point
 
-_LISTED: Final = 4
-"""Points that are named in a recommendation."""
 MOST_RESOLVED: Final = 10.0
 """Largest resolvable ratio that is worth stating."""
 
@@ -62,7 +60,14 @@ def repeat(grid: Grid, comparisons: Sequence[Comparison], names: str = "") -> Mi
     more = repetitions_to_settle(grid.claims, comparisons)
     ordered = [grid.points[i] for i in sorted({i for pair in comparisons for i in (pair.first, pair.last)})]
     seconds = None if question.trial_s is None else len(ordered) * more.queued * question.trial_s
-    if not names:
-        listed = [point_words(question.factors, point.parameters) for point in ordered]
-        names = joined(listed) if len(listed) <= _LISTED else f"{len(listed)} configurations"
+    names = names or listed_points(question.factors, ordered)
     return Missing(repetitions_words(more, names), tuple((p.parameters, more.queued) for p in ordered), seconds)
+
+
+def repeated_once(question: ExperimentQuestion, points: Sequence[Point]) -> Missing | None:
+    """Return one more repetition of each point; None without points."""
+    if not points:
+        return None
+    seconds = None if question.trial_s is None else len(points) * question.trial_s
+    words = repetitions_words(Range(1, 1), listed_points(question.factors, points))
+    return Missing(words, tuple((point.parameters, 1) for point in points), seconds)

@@ -105,7 +105,7 @@ def answer_growth(question: ExperimentQuestion) -> Answer:
     sized = [p for p in question.measured() if ordinal(p.parameters.get(factor.name)) > 0]
     kind: QuestionKind = "message size" if factor.role == "message" else "growth"
     if len({ordinal(p.parameters[factor.name]) for p in sized}) < 2:
-        return Answer(kind, words.SECOND_PROBLEM, "open")
+        return Answer(kind, words.SECOND_PROBLEM.format(factor=factor.label), "open")
     grid = Grid(replace(question, points=sized))
     x = np.log([ordinal(p.parameters[factor.name]) for p in grid.points])
     first, last = int(x.argmin()), int(x.argmax())

@@ -155,6 +155,6 @@ def _limitations(reading: Reading) -> list[str]:
         "no trusted capture": not packets and flagged,
         "no packets": not packets and not flagged,
         "no bandwidth": bool(packets) and any(study.bandwidth_of(entry.point) is None for entry in reading.times),
-        "virtual hosts": study.cores is not None,
+        "virtual hosts": study.cores is not None and (study.most_hosts is None or study.most_hosts > 1),
     }
     return [LIMITATIONS[name] for name, is_so in holds.items() if is_so]

@@ -27,11 +27,13 @@ def degraded_capture(reading: Reading) -> Iterator[Finding]:
     if not bad:
         return
     reasons = list(dict.fromkeys(r for _, _, p in bad for r in p.trust_reasons))
+    total = sum(n for _, n, _ in bad)
     yield finding(
         "degraded_capture",
         "strong",
         (Observation("Captures not good", n, "1", "trust", x) for x, n, _ in bad),
-        captures=plural(sum(n for _, n, _ in bad), "capture"),
+        captures=plural(total, "capture"),
+        are="is" if total == 1 else "are",
         at=reading.at(*(p for _, _, p in bad)),
         why=f" ({'; '.join(reasons[:2])})" if reasons else "",
     )

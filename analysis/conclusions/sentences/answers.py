@@ -27,6 +27,7 @@ from analysis.conclusions.wording import (
     joined,
     level,
     levels,
+    listed_points,
     lower_first,
     percent,
     percent_level,
@@ -115,13 +116,25 @@ def changed_programs(changed: Sequence[Sequence[ProgramFile]]) -> tuple[str, str
     return f"{'. '.join(sentences)}.", "Clone the experiment: these numbers mix them."
 
 
-def other_load(slowed: int, excluded: int, trials: int) -> tuple[str, str]:
-    """Return the number of trials that other load slowed and the suggested next step."""
+def measured_once(question: ExperimentQuestion, points: Sequence[Point]) -> tuple[str, str]:
+    """Return the points with one trial; the next step is the recommended repetition."""
+    names, one = listed_points(question.factors, points), len(points) == 1
+    whose = "its interval assumes" if one else "their intervals assume"
+    return f"Only one trial {'each ' if not one else ''}counts at {names}: {whose} the scatter of other points.", ""
+
+
+def other_load(slowed: int, excluded: int, trials: int, only_at: str = "") -> tuple[str, str]:
+    """Return the number of trials that other load slowed and the suggested next step.
+
+    ``only_at``: the points without any other trial, if some have one.
+    """
     words = f"Other load slowed {slowed} of {plural(trials, 'trial')}"
     if excluded == slowed:
         return f"{words}: excluded, as clean trials of the same points count.", ""
     if excluded:
         words += f", {grouped(excluded)} of which {'is' if excluded == 1 else 'are'} excluded"
+    if only_at:
+        words += f". At {only_at} it slowed every trial that counts"
     return f"{words}.", "Measure again on idle machines."
 
 
@@ -186,7 +199,6 @@ def also_at(
 STAYS_ABOVE: Final = "efficiency stays above 80 %"
 FALLS: Final = "efficiency falls below 80 % at {size}"
 UNDECIDED: Final = "not enough data yet: efficiency may be above or below 80 %"
-SECOND_SIZE: Final = "Not enough data yet: the efficiency needs a second size."
 
 
 def size_of(curve: SizeGrid, i: int) -> str:
@@ -246,8 +258,8 @@ def _times(curve: SizeGrid, i: int, base: int) -> str:
 
 
 def one_size(curve: SizeGrid) -> str:
-    size = size_of(curve, 0) if curve.points else ""
-    return f"Not enough data yet: only {size} finished, and a second size is needed."
+    size = size_of(curve, 0) if curve.points else "no trial"
+    return f"Not enough data yet: only {size} finished, and a second number of {curve.factor.plural} is needed."
 
 
 def stop(curve: SizeGrid, worse: int, because: str) -> str:
@@ -614,7 +626,7 @@ NO_EFFECT_OF_SIZE: Final = (
     "Not enough repetitions: the message size has no measurable effect, so latency and bandwidth are not known."
 )
 TOO_MUCH_SCATTER: Final = "Latency and bandwidth are not known yet: the times scatter too much."
-SECOND_PROBLEM: Final = "Not enough data yet: the growth needs a second size."
+SECOND_PROBLEM: Final = "Not enough data yet: the growth needs a second value of {factor}."
 _TRANSFER: Final[Mapping[str, str]] = {
     "latency": "a message takes {} to start",
     "bandwidth": "long messages reach {}",

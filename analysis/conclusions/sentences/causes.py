@@ -18,7 +18,7 @@ _NAMES: Final[Mapping[str, str]] = {
     "blocked": "blocked outside MPI: sleep, files or locks",
     "off": "off the CPU outside MPI",
     "imbalance": "waiting in MPI for {busiest}, which computes longest",
-    "communication": "in MPI{base}",
+    "communication": "in MPI{base}{calls}",
     "on_cpu": "on the CPU",
     "off_cpu": "off the CPU",
     UNEXPLAINED: "not explained",
@@ -33,6 +33,14 @@ _WAITS: Final[Mapping[str, str]] = {
     "no_core": "waits for a descheduled rank",
 }
 """Words for a part of the time in MPI, by the causes of waits of a trace."""
+_CALLS: Final[Mapping[str, str]] = {
+    "mpi_point_to_point_share": "point-to-point calls",
+    "mpi_collective_share": "collective calls",
+    "mpi_synchronisation_share": "barriers and communicators",
+    "mpi_waiting_share": "wait and test calls",
+    "mpi_one_sided_share": "one-sided calls",
+    "mpi_input_output_share": "MPI input and output",
+}
 _NETWORK: Final[Mapping[str, str]] = {
     "chain_volume_s": "bytes on the critical path take {} at the links' rate",
     "chain_latency_s": "messages on the critical path take up to {} of latency",
@@ -107,7 +115,7 @@ def not_explained(missed_s: float) -> str:
 
 def small_part(question: ExperimentQuestion, share: float) -> str:
     """Return why a profile of the whole run shows no cause, in a few words."""
-    return f"the cause is not known, as {_measured_part(question)} is {percent(share)} of the run"
+    return f"the profile shows no cause, as {_measured_part(question)} is {percent(share)} of the run"
 
 
 def of_small_part(question: ExperimentQuestion, bad: Point, share: float) -> str:
@@ -146,7 +154,14 @@ def _name(division: Division, part: ChangePart, bad: Point) -> str:
     waits = [max(d.before_s, d.after_s) for d in division.details if d.name == "core_in_mpi"]
     has_base = max(waits, default=0.0) > _MATTERS * max(part.before_s, part.after_s)
     base = " excluding waits for descheduled ranks" if has_base and _detail(division, part) != _DESCHEDULED else ""
-    return _NAMES[part.name].format(busiest=busiest, base=base)
+    return _NAMES[part.name].format(busiest=busiest, base=base, calls=_calls(bad))
+
+
+def _calls(bad: Point) -> str:
+    """Return " (mostly collective calls)" if they take most of the time in MPI, or ""."""
+    shares = {metric: bad.median(metric) or 0.0 for metric in _CALLS}
+    most = max(_CALLS, key=shares.__getitem__)
+    return f" (mostly {_CALLS[most]})" if shares[most] > _MOST_OF_IT * sum(shares.values()) else ""
 
 
 def _detail(division: Division, part: ChangePart) -> str:

@@ -261,7 +261,7 @@ _ROWS: Final[Mapping[tuple[Group, str], Mapping[str, tuple[str, ...]]]] = {
     },
     ("trust", "packets"): {
         "degraded_capture": (
-            "{captures}{at} are flagged{why}.",
+            "{captures}{at} {are} flagged{why}.",
             "Their traffic is excluded, their times are not. Fix the reasons, then repeat these trials.",
         ),
     },

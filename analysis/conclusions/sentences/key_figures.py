@@ -28,7 +28,7 @@ _LABELS: Final[Mapping[str, str]] = {
     TIMES_THE_START: "Times as good as the start",
 }
 _PER_MS: Final = 1e-3
-_IN_WORDS_ALREADY: Final = frozenset({"matters"})
+_IN_WORDS_ALREADY: Final = frozenset({"matters", "slowed trials"})
 _PLAIN: Final = frozenset({"exponent"})
 """Figures without a unit that are no factors."""
 _FACTOR: Final = "factor of "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import floor, isfinite
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ from analysis import numbers
 from analysis.conclusions import FOLDS, Answer, Cause, ChangePart, Diagnosis, Fact, FittedModel, Model, causes_of
 from analysis.conclusions.observations.scatter import LEVEL
 from analysis.conclusions.sentences.causes import IDEAL_FROM
-from analysis.conclusions.wording import first_up, lower_first, percent_level, sizes, whole_size, whole_sizes
+from analysis.conclusions.wording import first_up, joined, lower_first, percent_level, sizes, whole_size, whole_sizes
 from analysis.scaling import Estimate, ObserverEffect
 from analysis.statistics import Interval
 from dashboard.charts.panel import Section
@@ -46,7 +46,7 @@ _GAPS: Final = "Sizes not measured yet: the answer is about the measured ones"
 _CORES: Final = "oversubscribed"
 _OTHER_LOAD: Final = "other_load"
 _CHANGED_PROGRAM: Final = "changed_program"
-_WEAKENING: Final = (_CHANGED_PROGRAM, _OTHER_LOAD)
+_WEAKENING: Final = (_CHANGED_PROGRAM, _OTHER_LOAD, "measured_once")
 """Rules that lower the strength of an answer: they are stated below it."""
 _LOSSES: Final = (_CORES, "computation_grows", "packet_step")
 """Rules about what larger sizes lose, the most direct first."""
@@ -108,8 +108,9 @@ def diagnosis_context(
         )
         for fold, title in FOLDS.items()
     ]
-    details = [cause for cause in causes[:MOST_FINDINGS] if cause.name] + causes[MOST_FINDINGS:]
-    more = [("", details)] if details else []
+    fixes = [replace(cause, statement="", at="") for cause in causes[:MOST_FINDINGS] if cause.next_step or cause.caveat]
+    more = [("", causes[MOST_FINDINGS:]), ("Suggested fixes", fixes)]
+    more = [(title, finds) for title, finds in more if finds]
     more += [(title, [_find(fact, results, panels) for fact in facts]) for title, facts in folded if facts]
     parts = change_by_part(answer)
     return {
@@ -120,7 +121,7 @@ def diagnosis_context(
         "settle": _settle(diagnosis),
         "causes": causes[:MOST_FINDINGS],
         "more": more,
-        "more_title": _more_title(sum(len(finds) for _, finds in more), parts),
+        "more_title": _more_title(sum(bool(find.statement) for _, finds in more for find in finds), fixes, parts),
         "parts": parts,
         "parts_have_intervals": any(part.low_s is not None for part in answer.parts),
         "compared": [first_up(name) for name in answer.compared],
@@ -179,7 +180,7 @@ def _as_of(diagnosis: CachedDiagnosis, results: Results) -> str:
     """Return the trials of the answer of a running experiment, and how charts differ."""
     base = ", without drift" if diagnosis.answer.is_without_drift else ""
     as_of = numbers.plural(diagnosis.study.trials, "trial")
-    return f"as of {as_of}{base}, renewed every {results.renewal_step}; charts follow every trial"
+    return f"as of {as_of}{base}, renewed every {results.renewal_step}; charts and rounds follow every trial"
 
 
 def _of_trials(diagnosis: CachedDiagnosis, results: Results) -> str:
@@ -266,10 +267,9 @@ def _change_words(part: ChangePart) -> str:
     return numbers.with_interval(round(part.change_s, _LEAST_DECIMAL), interval, "s", _DIGITS)
 
 
-def _more_title(count: int, parts: Sequence[Mapping[str, str]]) -> str:
-    by_part = "change by part" if parts else ""
-    words = " and ".join(filter(None, (f"more findings ({count})" if count else "", by_part)))
-    return words[:1].upper() + words[1:]
+def _more_title(count: int, fixes: Sequence[FindingLink], parts: Sequence[Mapping[str, str]]) -> str:
+    words = (f"more findings ({count})" if count else "", "fixes" if fixes else "", "change by part" if parts else "")
+    return first_up(joined([*filter(None, words)] or [""]))
 
 
 def _settle(diagnosis: CachedDiagnosis) -> str:

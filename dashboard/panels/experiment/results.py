@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from analysis import numbers
 from analysis.conclusions import Answer, Diagnosis
+from analysis.conclusions.answering import SLOWED
 from analysis.conclusions.wording import lower_first
 from analysis.trust_level import FLAGGED
 from dashboard.charts.panel import Chart, Section
@@ -67,6 +67,7 @@ class Results:
         self.diagnosis = diagnosis
         strength = "printed" if experiment.published else "open" if answer is None else answer.strength
         self.enough = None if answer is None else _enough_hosts(answer)
+        self._slowed = [] if answer is None else [figure.where for figure in answer.figures if figure.name == SLOWED]
         self.is_without_drift = answer is not None and answer.is_without_drift
         self.figures = figures_of_merit(experiment)
         self.parts = breakdown_metrics(experiment)
@@ -86,6 +87,18 @@ class Results:
             if self.parameter in swept_parameters(rows) and self.parameter != STEP:
                 overlays.append(Overlay(published_name(published), published, rows))
         return overlays
+
+    @property
+    def slowed(self) -> str:
+        """Return where other load slowed every counted trial in words, or ""."""
+        names = [
+            parameters_sentence(where, self.swept or ["hosts"], self.experiment.workload) for where in self._slowed
+        ]
+        if not names:
+            return ""
+        places = "" if len(names) == sum(any(row.values.values()) for row in self.rows) else f" at {', '.join(names)}"
+        places = f" of {len(names)} configurations" if len(names) > MOST_BESIDE_ANSWER and places else places
+        return f"other load slowed every counted trial{places}"
 
     def has(self, metric: str) -> bool:
         """Return True if any trial measured the metric."""
@@ -184,7 +197,8 @@ class Results:
             return []
         if len(groups_without(self.rows, self.swept, self.parameter, self.experiment.workload)) < 2:
             names = {"elapsed_s": "Elapsed", "cpu_mean_rank_s": "CPU per rank"}
-            return [self._chart("time", "Elapsed and CPU time", *TIME, names=names, quantity="Time", fastest=True)]
+            decides = self.deciding in (None, TIME[0])  # a mark of another metric would contradict the answer
+            return [self._chart("time", "Elapsed and CPU time", *TIME, names=names, quantity="Time", fastest=decides)]
         return [self._chart("elapsed", "Elapsed time", TIME[0]), self._chart("cpu", "CPU time per rank", TIME[1])]
 
     def _scaling_charts(self) -> list[Chart]:
@@ -207,6 +221,7 @@ class Results:
         of = "elapsed" if charts.metric == TIME[0] else lower_first(find(charts.metric).label)
         against = f"{of}, against {numbers.plural(charts.reference, 'host')}"
         against += "; the work grows with the hosts" if weak else ""
+        against += f"; {self.slowed}" if self.slowed else ""
         left_out = charts.left_out
         views, speed_up, efficiency = charts.time_views(self.parts), charts.speed_up(), charts.efficiency()
         medians = "; ".join(filter(None, (f"medians, shares of {charts.base}", descheduled_note(views[0][1]))))
@@ -272,6 +287,8 @@ class Results:
         figure_of = metrics[0] if "." in metrics[0] else ""
         left_out = max(0, len(groups) - MOST_SERIES)
         base = _WITH_DRIFT if self.is_without_drift and metrics[0] == self.deciding else ""
+        if metrics[0] in (TIME[0], self.deciding):
+            base = "; ".join(filter(None, (base, self.slowed)))
         return Chart(element, title, figure, figure.get("published"), left_out, base, metric=figure_of)
 
     def _name(self, name: str) -> str:
@@ -317,13 +334,6 @@ class Results:
         of_energy = filter(self.has, (_ENERGY,))
         metrics = dict.fromkeys((*HEADLINE, *filter(None, (self.deciding,)), *of_energy, *self.figures))
         columns = [Column.of(metric, self.rows) for metric in metrics if self.unfinished or self.has(metric)]
-        labels = Counter(column.label for column in columns)
-        columns = [
-            replace(column, label=f"{column.label} on the wire")
-            if labels[column.label] > 1 and column.metric in TRAFFIC
-            else column
-            for column in columns
-        ]
         names = (
             self.swept if "hosts" in self.swept or not any(row.hosts for row in self.rows) else ["hosts", *self.swept]
         )

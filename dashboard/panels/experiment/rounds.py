@@ -81,6 +81,8 @@ def rounds_context(user: Any, experiment: Experiment) -> dict[str, Any]:
         "goal_words": _goal_words(goal),
         "intervals": f"{percent_level(LEVEL)} confidence intervals",
         "rounds": _rows(made, names, [point.hash for point in points], swept, experiment, repeats)[::-1],
+        "trials_s": spent.time_s,
+        "with_waiting_s": sum(((row.decided_at or row.started_at) - row.started_at).total_seconds() for row in made),
         "repeats_of_rounds": sum(repeats.values()),
         "is_open": is_open,
         "is_waiting": is_open and not _has_begun(experiment, made[-1]),

@@ -235,8 +235,17 @@ class ScalingCharts:
     def _labels(self, rows: Sequence[ConfigurationRow]) -> list[str]:
         if len(self.groups) < 2:
             return [value_words("hosts", row.hosts) for row in rows]
-        of = {row.pk: name for name, members in self.groups.items() for row in members}
+        short = _without_common_words(list(self.groups))
+        of = {row.pk: name for name, members in zip(short, self.groups.values(), strict=True) for row in members}
         return [f"{row.hosts}, {of[row.pk]}" for row in rows]
+
+
+def _without_common_words(names: Sequence[str]) -> Sequence[str]:
+    """Return names without the words that all begin with: bars have little room."""
+    words = [name.split(" ") for name in names]
+    first = next((i for i, at in enumerate(zip(*words, strict=False)) if len(set(at)) > 1), 0)
+    rests = [" ".join(row[first:]) for row in words]
+    return rests if all(rest[:1].isalpha() for rest in rests) else names
 
 
 def _by_cpu_time(rows: Sequence[ConfigurationRow]) -> dict[str, Sequence[float | None]]:

@@ -34,10 +34,13 @@ class Column:
         return cls(metric, description.label, scale.unit, scale)
 
     def cell(self, row: ConfigurationRow) -> tuple[str, str]:
-        """Return (median, 'lowest to highest'); the range is '' for a single trial."""
+        """Return (median, 'lowest to highest'); the range is '' for a single trial.
+
+        Without a counted value the second states if flagged captures have some.
+        """
         middle, ends = row.median(self.metric), row.range(self.metric)
         if middle is None or ends is None:
-            return numbers.NOTHING, ""
+            return numbers.NOTHING, "flagged" if row.flagged.get(self.metric) else ""
         several = len(row.values[self.metric]) > 1
         span = numbers.between(self.scale(ends[0]), self.scale(ends[1])) if several else ""
         return numbers.significant(self.scale(middle)), span

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from analysis.conclusions import Accepted, Answer, Deciding, ExperimentQuestion, Factor, Scatter, answer
-from analysis.conclusions.answering import OUTLIERS
+from analysis.conclusions.answering import OUTLIERS, SLOWED
 from analysis.conclusions.observations.transfer import MIN_SIZES
 from analysis.scaling import Point
 from tests.analysis.conclusions.load_truth import CAPACITIES, LOADS, accepted_rows, wall
@@ -282,7 +282,7 @@ def message_size(effect: float) -> Design:
     assert len(sizes) >= MIN_SIZES
 
     def judge(result: Answer) -> Verdict:
-        output = [f.name for f in result.figures if f.name != OUTLIERS]
+        output = [f.name for f in result.figures if f.name not in (OUTLIERS, SLOWED)]
         if "bandwidth" not in output:
             return "silent" if not output or _holds(result, "latency", 1e-4) else "wrong"
         if effect == 1:

@@ -65,3 +65,14 @@ def test_its_parts_are_tabs_with_addresses(page, falling, page_errors):
     page.goto(f"{falling.get_absolute_url()}#c-packets")
     expect(page.locator("#c-packets")).to_be_in_viewport()
     assert page_errors == []
+
+
+def test_an_address_of_a_part_that_loads_later_opens_its_tab(page, page_errors):
+    page.goto("/experiments/monarc-1999-readers/")
+    page.get_by_role("tab", name="Charts and tables").click()
+    part = page.locator("#parts [id^=part-]").last
+    expect(part).to_be_visible()
+    page.goto(f"/experiments/monarc-1999-readers/#{part.get_attribute('id')}")
+    page.reload()
+    expect(part).to_be_in_viewport()
+    assert page_errors == []

@@ -182,4 +182,6 @@ def test_each_chart_states_what_its_bars_are_and_so_do_the_heads_of_its_table() 
     medians = over_parameter([Line("A", [1, 2], [[1.0, 2.0], [3.0]])], quantity="Time", unit="s", parameter="Hosts")
     assert bars_note(medians) == RANGE
     assert table_of(medians)[0][3:] == ["lowest", "highest", "n"]
-    assert bars_note(best_so_far([("a", 1.0)], [("a", 1.1, 1.0, 1.2)])) == INTERVAL
+    search = best_so_far([("a", 1.0), ("b", 1.1)], [("a", 1.1, 1.0, 1.2)])
+    assert bars_note(search) == INTERVAL
+    assert search["layout"]["xaxis"]["tickvals"] == [1, 2]

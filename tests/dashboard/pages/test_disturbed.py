@@ -134,3 +134,16 @@ def test_the_answer_and_a_comparison_name_disturbed_trials_and_repeats_among_the
     heads = [(head["trials"], head["disturbed"], head["repeats"]) for head in compared["members"]]
     assert heads == [(4, 4, 2), (2, 0, 0)]
     assert "8 of 8 trials of A (4 repeat another) at both common points." in compared["answer"].caution
+
+
+def test_charts_name_the_size_whose_counted_trials_were_all_slowed(page: Any, person: Any) -> None:
+    slowed = replace(factories.RESULT, trust="degraded", conditions={"disturbances": ["the clock was set"]})
+    experiment = factories.experiment(owner=person, sweep={"hosts": [1, 2]}, repetitions=2)
+    for _ in range(4):
+        trial = factories.analysing()
+        trial.finish(slowed if trial.configuration.hosts == 1 else factories.RESULT)
+    page.get(reverse("experiment-diagnosis", args=[experiment.slug]))
+    sections = page.get(experiment.get_absolute_url()).context["sections"]
+    subtitles = {chart.element: chart.subtitle for section in sections for chart in section.charts}
+    named = {element for element, words in subtitles.items() if "slowed every counted trial at 1 host" in words}
+    assert {"speedup", "efficiency"} <= named <= {"speedup", "efficiency", "time", "elapsed", "deciding"}

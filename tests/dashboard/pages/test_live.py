@@ -155,3 +155,14 @@ def test_more_repetitions_count_their_control_runs_and_their_duration(page, subm
     assert before["choices"][0] == (1, 4, None)
     page.post(reverse("experiment-repeat", args=[experiment.slug]), {"count": "1"})
     assert experiment.trials.count() == 8
+
+
+def test_a_running_page_gets_the_subtitle_of_every_chart(page, submit, run):
+    experiment = submit(repetitions=2)
+    run(most=1)
+    context = page.get(experiment.get_absolute_url()).context
+    subtitles = {chart.element: chart.subtitle for section in context["sections"] for chart in section.charts}
+    live = page.get(reverse("experiment-live", args=[experiment.slug]), {"complete": "0"}, headers=HTMX)
+    spans = fromstring(live.content).xpath("//span[@hx-swap-oob and starts-with(@id, 'sub-')]")
+    assert {span.get("id").removeprefix("sub-"): span.text_content() for span in spans}.keys() == subtitles.keys()
+    assert any(subtitles.values())

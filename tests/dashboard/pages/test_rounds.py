@@ -14,6 +14,7 @@ from dashboard.panels.new.form import Form
 from experiments.errors import InvalidSpec
 from experiments.models import Experiment, Trial
 from experiments.selectors.diagnosis import diagnosis_of
+from experiments.selectors.goals import spent_of
 from experiments.specification import parse, parse_yaml
 from tests.dashboard.api.clients import EXPERIMENTS, client_of
 from tests.dashboard.laboratory import specification
@@ -162,6 +163,12 @@ def test_page_lists_rounds_with_their_trials(page: Client, ended: Experiment) ->
     assert [row["words"] for row in context["budget"]] == ["9 of 9 trials"] or context["budget"][0]["share"] == 100
     assert [len(row["marks"]) for row in context["squares"]] == [3, 3, 3]
     assert context["rounds"][0].bar is not None
+
+
+def test_page_states_the_time_of_trials_and_with_waiting(page: Client, ended: Experiment) -> None:
+    context = page.get(ended.get_absolute_url()).context
+    assert context["trials_s"] == spent_of(ended).time_s
+    assert context["with_waiting_s"] == sum(entry.took_s for entry in context["rounds"])
 
 
 def test_open_page_receives_each_decision_and_the_next_round(page: Client, person: Any, library: Any) -> None:

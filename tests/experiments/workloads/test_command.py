@@ -149,6 +149,8 @@ def test_command_is_swept_like_any_workload():
 def test_command_describes_its_figures_in_the_specification():
     metric = find("command.loop_time_s", parse_yaml(MOLDY).to_dict())
     assert (metric.label, metric.unit, metric.direction) == ("Loop time", "s", "lower")
+    same = MOLDY.replace("label: Loop time", "label: Elapsed time")
+    assert find("command.loop_time_s", parse_yaml(same).to_dict()).label == "Elapsed time of the program"
     unknown = find("command.loop_time_s")
     assert (unknown.label, unknown.unit, unknown.direction) == ("Loop time s", "", "neutral")
 

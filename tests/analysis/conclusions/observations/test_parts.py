@@ -131,6 +131,20 @@ def test_time_in_mpi_that_the_links_require_is_named(metric, end):
     assert checked(question).sentence.endswith("1 s more in MPI.")
 
 
+@pytest.mark.parametrize(("collective", "named"), [(0.5, True), (0.2, False)])
+def test_time_in_mpi_names_the_calls_that_take_most_of_it(collective, named):
+    question = profiled(POLLING)
+    values = question.points[1].values
+    values["mpi_collective_share"] = [collective] * 3
+    values["mpi_point_to_point_share"] = values["mpi_waiting_share"] = [0.15] * 3
+
+    result = checked(question)
+
+    end = " (mostly collective calls)" if named else ""
+    assert result.sentence.endswith(f"1 s more in MPI{end}.")
+    assert result.causes[0].statement.endswith(f"in MPI{end}, mostly on CPU (polling, copying)")
+
+
 def test_run_delay_inside_mpi_is_no_lack_of_cores_if_no_rank_was_delayed_at_its_work():
     pollers = waiting(
         *[Rank(computing=0.01, descheduled=0.01, blocked_inside=0.5, descheduled_inside=0.5)] * 4, window=1.1
@@ -299,7 +313,7 @@ def test_a_rate_of_a_small_part_of_the_run_gets_no_cause_from_the_whole_run(shar
 
     assert result.parts == ()
     assert [(cause.part, cause.explains) for cause in result.causes] == [("", None)]
-    assert "the cause is not known, as HPL time is" in result.sentence
+    assert "the profile shows no cause, as HPL time is" in result.sentence
 
 
 def test_a_rate_of_most_of_the_run_keeps_its_causes():

@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 
 from analysis.conclusions import ExperimentQuestion, facts
+from analysis.conclusions.answering import SLOWED
+from analysis.conclusions.goals import decide
 from analysis.conclusions.rules.report import find
 from analysis.scaling import DISTURBED, Study
 from tests.analysis.conclusions.designs import HOSTS, asks, checked
@@ -76,3 +78,30 @@ def test_times_that_lack_trials_at_their_time_limit_are_named() -> None:
 @pytest.mark.parametrize("slowed", [{2: 1}, {1: 1, 2: 1}])
 def test_a_single_slowed_trial_of_three_changes_nothing(slowed: dict[int, int]) -> None:
     assert checked(disturbed(slowed)).strength == "firm"
+
+
+def test_sizes_with_slowed_trials_alone_are_named_and_counted() -> None:
+    question = disturbed({1: 3})
+
+    assert other_load(question) == "Other load slowed 3 of 6 trials. At 1 host it slowed every trial that counts."
+    assert [(f.where, f.value) for f in checked(question).figures if f.name == SLOWED] == [({"hosts": 1}, 3)]
+    assert other_load(disturbed({1: 3, 2: 3})) == "Other load slowed 6 of 6 trials."
+
+
+def test_a_size_with_one_trial_leaves_the_answer_tentative_and_asks_for_one_more() -> None:
+    question = asks([HOSTS], {1: 3.0, 2: 1.0, 4: 1.5})
+    first, *others = question.points
+    once = [replace(point, values={"elapsed_s": point.values["elapsed_s"][:1]}) for point in others]
+    question = replace(question, points=[first, *once])
+
+    result = checked(question)
+
+    assert result.strength == "moderate"
+    assert result.missing is not None
+    assert result.missing.statement == "1 more repetition at 2 and 4 hosts"
+    assert result.missing.points == (({"hosts": 2}, 1), ({"hosts": 4}, 1))
+    assert decide(question, precision=None, at_most=9).more == list(result.missing.points)
+    noted = facts(question, result, find(Study(question.points), question=question))
+    assert [fact.statement for fact in noted if fact.rule == "measured_once"] == [
+        "Only one trial each counts at 2 and 4 hosts: their intervals assume the scatter of other points."
+    ]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from analysis.conclusions import Deciding, Scatter, answer
+from analysis.conclusions import Deciding, Factor, Scatter, answer
 from analysis.conclusions.text import render
 from tests.analysis.conclusions.designs import GFLOPS, HOSTS, JOBS, asks, checked, values
 from tests.words import plain
@@ -179,3 +179,11 @@ def test_recommended_trials_of_several_groups_name_their_group():
     assert result.missing.at == "1 job"
     assert {parameters["jobs"] for parameters, _ in result.missing.points} == {1}
     assert plain(result.missing.words).startswith("1 job: ")
+
+
+@pytest.mark.parametrize("weak", [False, True])
+def test_one_measured_size_names_the_factor_that_needs_another(weak):
+    ranks = Factor("ranks_per_host", "ranks per host", "scale", "", "ranks per host")
+    result = answer(asks([ranks], {2: 1.0}, weak=weak))
+    assert result.strength == "open"
+    assert plain(result.sentence).endswith("a second number of ranks per host is needed.")

@@ -75,6 +75,12 @@ def test_captures_that_are_all_flagged_are_not_said_to_be_missing() -> None:
     assert "No packets were captured, so the network traffic is not known." in find(_LIMITED).cannot_tell
 
 
+@pytest.mark.parametrize(("most_hosts", "are_limited"), [(1, False), (4, True), (None, True)])
+def test_only_clusters_of_several_hosts_are_limited_by_virtual_ones(most_hosts: int | None, are_limited: bool) -> None:
+    limits = find(replace(_LIMITED, cores=2, most_hosts=most_hosts)).cannot_tell
+    assert any(words.startswith("All hosts are virtual hosts") for words in limits) == are_limited
+
+
 @pytest.mark.parametrize(("growth", "verdict", "best"), [(1, "scales", 12), (10, "limited", None)])
 def test_weak_scaling_is_judged_by_its_efficiency(growth: float, verdict: str, best: float | None) -> None:
     report = find(simulated({"elapsed_s": lambda n: 100 + growth * n}, noise=0.01, kind="weak"))

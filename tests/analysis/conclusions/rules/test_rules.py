@@ -208,6 +208,9 @@ def test_captures_and_links_that_are_not_good_are_named_with_the_reason() -> Non
     assert _findings(study, "degraded_capture")[0].statement == (
         "6 captures at 2 to 12 hosts (6 sizes) are flagged (0.31 % of the packets were dropped)."
     )
+    one, *others = study.points
+    once = replace(study, points=[one, *(replace(other, trust={"good": 5}) for other in others)])
+    assert _findings(once, "degraded_capture")[0].statement.startswith("1 capture at 2 hosts is flagged")
     assert "delay 5.1 ms instead of 4 ms" in _findings(study, "degraded_link")[0].statement
     assert _findings(study, "left_out")[0].statement == (
         "12 trials at 2 to 12 hosts (6 sizes) are excluded: failed, lost or cancelled."

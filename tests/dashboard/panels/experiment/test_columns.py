@@ -16,3 +16,8 @@ def test_cells_state_the_median_and_the_ends_of_its_values() -> None:
     assert column.cell(skewed) == ("3.9", "1.2 to 31.8")
     assert column.cell(single) == ("3.9", "")
     assert column.cell(nothing) == ("–", "")
+
+
+def test_an_empty_cell_states_that_its_captures_are_flagged() -> None:
+    row = ConfigurationRow(1, "", 2, 4, {}, flagged={"packets": [1000.0]})
+    assert Column.of("packets", [row]).cell(row) == ("–", "flagged")

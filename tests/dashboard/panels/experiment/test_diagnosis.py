@@ -132,7 +132,12 @@ def test_a_visible_finding_speaks_of_the_step_beyond_the_recommended_size(submit
     visible = [find.term for find in context["causes"]]
     assert len(visible) <= MOST_FINDINGS
     assert ("finding.oversubscribed" in visible) == speaks
-    folded = [find.term for title, finds in context["more"] if title for find in finds]
+    stated = [find for _, finds in context["more"] for find in finds if find.statement]
+    assert not {find.statement for find in stated} & {find.statement for find in context["causes"]}
+    assert {find.term for find in context["causes"] if find.next_step} <= {
+        find.term for title, finds in context["more"] if title == "Suggested fixes" for find in finds
+    }
+    folded = [find.term for find in stated]
     assert ("finding.oversubscribed" in folded) != speaks
 
 
@@ -231,7 +236,7 @@ def test_all_pages_show_one_answer_that_advances_with_each_round(page, submit, e
     ]
     assert len({sentence for members in rounds for sentence, *_ in members}) == 4
     html = page.get(experiment.get_absolute_url()).content.decode()
-    assert "as of 6 trials, renewed every 2; charts follow every trial" in html
+    assert "as of 6 trials, renewed every 2; charts and rounds follow every trial" in html
 
 
 def test_answer_is_renewed_while_one_configuration_waits_until_the_end(page, submit, empty_redis):
@@ -298,7 +303,9 @@ def test_the_rate_of_hpl_gets_no_cause_from_the_tests_of_hpc_challenge(submit, e
 
     assert made.parts == ()
     assert [(cause.part, cause.explains) for cause in made.causes] == [("", None)]
-    assert "the cause is not known, as HPL time is 4" in made.sentence
+    assert "the profile shows no cause, as HPL time is 4" in made.sentence
+    (time,) = [c for section in Results(experiment).sections() for c in section.charts if c.element == "time"]
+    assert not time.figure["layout"].get("annotations"), "the fastest run is not the one of the best rate"
 
 
 def test_it_gives_rest_the_numbers_behind_the_page(measured, person):

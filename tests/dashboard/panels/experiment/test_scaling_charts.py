@@ -131,3 +131,25 @@ def test_the_speed_up_of_the_smallest_size_is_1_for_even_numbers_of_trials():
         first = named(figure, "Measured")["y"][0]
         assert first in (pytest.approx(1), pytest.approx(100))
         assert bars_note(figure) == RANGE
+
+
+@pytest.mark.parametrize(
+    ("groups", "bars"),
+    [
+        (["method blocking", "method overlap"], ["1, blocking", "2, blocking", "1, overlap", "2, overlap"]),
+        (["steps 10", "steps 100"], ["1, steps 10", "2, steps 10", "1, steps 100", "2, steps 100"]),
+    ],
+)
+def test_bars_are_named_without_the_words_that_all_names_begin_with(groups, bars):
+    rows = []
+    for group in groups:
+        name, value = group.split()
+        for n in (1, 2):
+            parameters = {"hosts": n, name: value}
+            rows.append(
+                ConfigurationRow(
+                    len(rows), group, n, n, parameters, values={"elapsed_s": [1.0], "cpu_mean_rank_s": [1.0]}
+                )
+            )
+    (_, seconds), *_ = ScalingCharts(rows, ["hosts", groups[0].split()[0]], name="Measured").time_views(())
+    assert sorted(seconds["data"][0]["x"]) == sorted(bars)
