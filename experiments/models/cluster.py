@@ -183,6 +183,14 @@ class Cluster(models.Model):
         """Return the resources that a trial needs exclusively, sorted against deadlocks."""
         return sorted(self.traits.resources(self))
 
+    def competing(self, startable: models.QuerySet[Any]) -> list[int]:
+        """Return the keys of other clusters of ``startable`` trials that share hosts; all of theirs are free."""
+        needed = set(self.resources())
+        others = type(self).objects.filter(pk__in=startable.values("cluster")).exclude(pk=self.pk)
+        sharing = {other.pk: required for other in others if needed & (required := set(other.resources()))}
+        leased = set(Lease.objects.values_list("resource", flat=True)) if sharing else set()
+        return [pk for pk, required in sharing.items() if not required & leased]
+
 
 class Lease(models.Model):
     """One resource held by one running trial or cluster test, unique per resource."""
