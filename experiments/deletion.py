@@ -21,7 +21,17 @@ from django.db.models.functions import Now
 
 from experiments import store
 from experiments.errors import CannotRestore, StaleTrial, StoreUnavailable
-from experiments.models import Artifact, Cluster, Deleted, DeletedRows, DesignSize, Experiment, HistoryPart, Summary, TrialValues
+from experiments.models import (
+    Artifact,
+    Cluster,
+    Deleted,
+    DeletedRows,
+    DesignSize,
+    Experiment,
+    HistoryPart,
+    Summary,
+    TrialValues,
+)
 from experiments.models.changes import note
 
 log = structlog.get_logger()

@@ -167,7 +167,9 @@ def switch(request: HttpRequest, slug: str) -> HttpResponse:
     cluster.switch(on=on)
     words = "accepts experiments now" if on else "accepts no new experiments; running trials finish"
     if not on and (queued := _queued(cluster)):
-        words += f", {numbers.plural(queued, 'queued trial')} {'wait' if queued > 1 else 'waits'} until it is switched on"
+        words += (
+            f", {numbers.plural(queued, 'queued trial')} {'wait' if queued > 1 else 'waits'} until it is switched on"
+        )
     messages.success(request, f"{cluster.name} {words}.", extra_tags="ok")
     return redirect("cluster", cluster.slug)
 
@@ -258,9 +260,7 @@ def _form(request: HttpRequest, form: ClusterForm) -> HttpResponse:
             if "test" in request.POST:
                 queue.request_check(cluster)
                 words += (
-                    "; its check is below"
-                    if form.cluster
-                    else " but switched off. Switch it on to run experiments"
+                    "; its check is below" if form.cluster else " but switched off. Switch it on to run experiments"
                 )
             messages.success(request, f"{cluster.name} {words}.", extra_tags="ok")
             return redirect("cluster", cluster.slug)

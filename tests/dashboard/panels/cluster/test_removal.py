@@ -6,8 +6,8 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
-from experiments.errors import CannotRestore, InvalidSpec
 from experiments import cluster_kinds, deletion
+from experiments.errors import CannotRestore, InvalidSpec
 from experiments.models import Cluster, Deleted, Experiment
 from tests.dashboard.texts import text_of
 
