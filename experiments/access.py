@@ -82,7 +82,7 @@ def only_project(user: Any) -> int | None:
 
 
 def default_slug(user: Any) -> str:
-    """Return the slug of the project of a request that names none: the token's only one, else the default."""
+    """Return the project of a request that names none: the token's, or the default."""
     token = _token(user)
     return token.project.slug if token is not None and token.project is not None else DEFAULT_PROJECT
 

@@ -138,7 +138,7 @@ def _now(user: Any) -> dict[str, Any]:
 
 
 def _running_and_queue(visible: QuerySet[Experiment]) -> tuple[list[dict[str, Any]], list[dict[str, Any]], int]:
-    """Return running and waiting trials of visible experiments, and the number of running trials of others."""
+    """Return running and waiting trials that are visible; count running others."""
     rows, trials = waiting(), list(running_trials())
     unfinished = {row["experiment_id"] for row in rows} | {trial.experiment_id for trial in trials}
     if not unfinished:

@@ -196,7 +196,7 @@ class Cluster(models.Model):
         return sorted(self.traits.resources(self))
 
     def competing(self, startable: models.QuerySet[Any]) -> list[int]:
-        """Return the keys of other clusters of ``startable`` trials that share hosts; all of theirs are free."""
+        """Return other clusters of ``startable`` trials that share hosts, all free."""
         needed = set(self.resources())
         others = type(self).objects.filter(pk__in=startable.values("cluster")).exclude(pk=self.pk)
         sharing = {other.pk: required for other in others if needed & (required := set(other.resources()))}

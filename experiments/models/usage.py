@@ -73,7 +73,7 @@ def machine_hours(projects: Collection[int], today: date) -> dict[int, tuple[flo
 
 
 def fair_share_order(clusters: Collection[int], held: Iterable[tuple[int, float]]) -> list[int]:
-    """Return the keys of experiments that may start on these clusters, the next one first.
+    """Return the experiments (keys) that may start on these clusters, next first.
 
     Projects that used up their monthly machine-hours wait. ``held`` is as in `use_of_ready_projects`.
     """

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from analysis.sensitivity import Link
-from experiments.models import Experiment, Measurement, Network, Project, Trial
+from experiments.models import DISTURBANCES, Experiment, Measurement, Network, Project, Trial
 from tests.dashboard.studies_measured import NEEDY, NETWORK, SCALING, measured, needing, scaling
 from tests.words import plain
 
@@ -31,6 +31,9 @@ def test_page_shows_answer_prediction_and_gains_of_other_links(page: Client, stu
     assert slower == pytest.approx(here / NEEDY.elapsed(Link(0.0, 1e8)), rel=0.02)
     assert rows["A tenth of the rate"]["basis"] == "measured"
     assert rows["10 Gbit/s"]["basis"] == "extended"
+    assert not response.context["other_load"]
+    slowed = Trial.objects.filter(experiment=study).update(trust="degraded", conditions={DISTURBANCES: ["other load"]})
+    assert f"slowed {slowed} of {slowed} " in page.get(f"/network/{study.slug}/").context["other_load"]
 
 
 def test_index_lists_the_users_experiments_of_which_a_study_is_possible(
