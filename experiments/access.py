@@ -81,6 +81,12 @@ def only_project(user: Any) -> int | None:
     return None if token is None else token.project_id
 
 
+def default_slug(user: Any) -> str:
+    """Return the project of a request that names none: the token's, or the default."""
+    token = _token(user)
+    return token.project.slug if token is not None and token.project is not None else DEFAULT_PROJECT
+
+
 def limited_to(user: Any, project: int | None) -> Any:
     """Return ``user`` limited to one project (None: all), for work after the request."""
     return (

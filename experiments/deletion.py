@@ -21,7 +21,17 @@ from django.db.models.functions import Now
 
 from experiments import store
 from experiments.errors import CannotRestore, StaleTrial, StoreUnavailable
-from experiments.models import Artifact, Deleted, DeletedRows, DesignSize, Experiment, HistoryPart, Summary, TrialValues
+from experiments.models import (
+    Artifact,
+    Cluster,
+    Deleted,
+    DeletedRows,
+    DesignSize,
+    Experiment,
+    HistoryPart,
+    Summary,
+    TrialValues,
+)
 from experiments.models.changes import note
 
 log = structlog.get_logger()
@@ -78,7 +88,7 @@ def restore_deleted(deleted: Deleted) -> Experiment:
             note(experiment, "restored", "from the trash")
     except (Error, psycopg.Error) as error:
         why = str(error).strip().partition("\n")[0]
-        raise CannotRestore(f"{deleted.name} no longer fits into the repository: {why}") from error
+        raise CannotRestore(f"{deleted.name} cannot be restored: {why}") from error
     return experiment
 
 
@@ -174,6 +184,9 @@ def _pieces(query: str) -> Iterator[bytes]:
 
 
 def _restore(deleted: Deleted) -> None:
+    clusters = {key for rows in deleted.rows.filter(columns__contains="cluster_id") for key in rows.clusters()}
+    if Cluster.objects.filter(pk__in=clusters).count() < len(clusters):
+        raise CannotRestore(f"{deleted.name} cannot be restored: a cluster on which it ran was deleted.")
     tables: dict[str, list[str]] = {}
     for rows in DeletedRows.objects.filter(experiment=deleted).defer("data").order_by("pk"):
         tables.setdefault(rows.table, rows.columns)

@@ -27,7 +27,6 @@ from experiments import access
 from experiments.exchange.exporting import ADDRESSES_IN_CONTENTS
 from experiments.exchange.import_plan import ImportPlan, ImportResult
 from experiments.exchange.intake import import_received_file
-from experiments.models.people.project import DEFAULT_PROJECT
 
 _PIECE: Final = 1 << 20
 
@@ -144,7 +143,7 @@ class ImportsView(APIView):
         """Import results: 201 if anything is new, else 200. An error imports nothing."""
         refuse_unknown(request, {"project", "dry_run"})
         dry_run = one_of(request, "dry_run", ("false", "true")) == "true"
-        slug = request.query_params.get("project", DEFAULT_PROJECT)
+        slug = request.query_params.get("project", access.default_slug(request.user))
         project = next((option for option in access.projects_for(request.user) if option.slug == slug), None)
         if project is None:
             raise PermissionDenied(f"There is no project {slug!r} that you may submit to.")

@@ -29,8 +29,10 @@ from workers.errors import ClusterUnavailable
 
 def project_of(request: Request) -> Project:
     """Return the named or default project. Raise PermissionDenied."""
-    slug = request.query_params.get("project", "default")
+    slug = request.query_params.get("project", default := access.default_slug(request.user))
     project = next((p for p in access.visible_projects(request.user) if p.slug == slug), None)
+    if project is None and access.only_project(request.user):
+        raise PermissionDenied(f"This token is limited to the project {default!r}.")
     if project is None:
         raise PermissionDenied(f"There is no project {slug!r}, or you are not a member of it.")
     if not access.may_submit(request.user, project):

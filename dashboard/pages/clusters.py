@@ -28,7 +28,7 @@ from experiments.access import (
 from experiments.cluster_kinds import facts as cluster_facts
 from experiments.cluster_kinds.form import form_of, texts_of
 from experiments.errors import ClusterInUse, InvalidSpec
-from experiments.models import Artifact, Cluster, ClusterTest, Trial
+from experiments.models import Artifact, Cluster, ClusterTest, State, Trial
 from experiments.models.cluster_check import PROBLEM, SKIPPED, WARNING, without_details
 from experiments.selectors.queue_forecast import outlooks
 from workers import queue
@@ -110,7 +110,7 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
         "place": "clusters",
         "row": row,
         "may_describe": may_describe_clusters(request.user),
-        "may_remove": may_set_up and cluster.may_be_removed,
+        "reason_to_keep": cluster.reason_to_keep() if may_set_up else "",
         "settings": _settings(row) if may_set_up else None,
     }
     return render(request, "clusters/cluster.html", context)
@@ -166,6 +166,10 @@ def switch(request: HttpRequest, slug: str) -> HttpResponse:
         return redirect("cluster", cluster.slug)
     cluster.switch(on=on)
     words = "accepts experiments now" if on else "accepts no new experiments; running trials finish"
+    if not on and (queued := _queued(cluster)):
+        words += (
+            f", {numbers.plural(queued, 'queued trial')} {'wait' if queued > 1 else 'waits'} until it is switched on"
+        )
     messages.success(request, f"{cluster.name} {words}.", extra_tags="ok")
     return redirect("cluster", cluster.slug)
 
@@ -200,7 +204,7 @@ def _test_of(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:
         "test": last,
         "counts": [(state, _counted(state, count)) for state, count in counts],
         "took": (last.ended_at - last.begun_at).total_seconds() if last and last.begun_at and last.ended_at else None,
-        "measurable": measurable(last, 0 if last else _recorded(cluster)),
+        "measurable": measurable(last, 0 if last and last.steps else _recorded(cluster)),
         "running": running,
         "running_is_visible": running and visible_experiments(request.user).filter(pk=running.experiment_id).exists(),
         "running_left_s": outlooks([], [running])[running.experiment_id].left_s if running else None,
@@ -209,7 +213,12 @@ def _test_of(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:
         "steps": _steps(last.steps if last else ()),
         "may_set_up": may_set_up_clusters(request.user) and not cluster.elsewhere,
         "failure": ClusterTest.failure_of(cluster),
+        "queued": _queued(cluster),
     }
+
+
+def _queued(cluster: Cluster) -> int:
+    return Trial.objects.filter(cluster=cluster, state=State.QUEUED).count()
 
 
 def _recorded(cluster: Cluster) -> int:
@@ -251,9 +260,7 @@ def _form(request: HttpRequest, form: ClusterForm) -> HttpResponse:
             if "test" in request.POST:
                 queue.request_check(cluster)
                 words += (
-                    "; the result of its check is below"
-                    if form.cluster
-                    else " but switched off. Switch it on to run experiments"
+                    "; its check is below" if form.cluster else " but switched off. Switch it on to run experiments"
                 )
             messages.success(request, f"{cluster.name} {words}.", extra_tags="ok")
             return redirect("cluster", cluster.slug)

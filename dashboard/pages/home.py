@@ -133,23 +133,22 @@ def _clusters() -> list[ClusterRow]:
 
 
 def _now(user: Any) -> dict[str, Any]:
-    running, queue = _running_and_queue(visible_experiments(user))
-    return {"running": running, "queue": queue, "queued": sum(row["count"] for row in queue)}
+    running, queue, others = _running_and_queue(visible_experiments(user))
+    return {"running": running, "queue": queue, "queued": sum(row["count"] for row in queue), "of_others": others}
 
 
-def _running_and_queue(visible: QuerySet[Experiment]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return running and waiting trials of visible experiments."""
+def _running_and_queue(visible: QuerySet[Experiment]) -> tuple[list[dict[str, Any]], list[dict[str, Any]], int]:
+    """Return running and waiting trials that are visible; count running others."""
     rows, trials = waiting(), list(running_trials())
     unfinished = {row["experiment_id"] for row in rows} | {trial.experiment_id for trial in trials}
     if not unfinished:
-        return [], []
+        return [], [], 0
     outlook = outlooks(rows, trials)
     visible_keys = set(visible.filter(pk__in=unfinished).values_list("pk", flat=True))
     queue = [{**row, "starts_in_s": outlook[row["experiment_id"]].starts_in_s} for row in rows]
-    return (
-        _running([trial for trial in trials if trial.experiment_id in visible_keys], outlook),
-        [row for row in queue if row["experiment_id"] in visible_keys],
-    )
+    running = [trial for trial in trials if trial.experiment_id in visible_keys]
+    waits = [row for row in queue if row["experiment_id"] in visible_keys]
+    return _running(running, outlook), waits, len(trials) - len(running)
 
 
 def _running(trials: Sequence[Trial], outlook: Mapping[int, Outlook]) -> list[dict[str, Any]]:

@@ -83,7 +83,8 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
     progress = progress_of([experiment])[experiment.pk]
     live: dict[str, Any] = {"experiment": experiment, "progress": progress, "left_s": None}
     if not progress.is_over:
-        live["left_s"] = outlooks(waiting(), list(running_trials())).get(experiment.pk, Outlook()).left_s
+        outlook = outlooks(waiting(), list(running_trials())).get(experiment.pk, Outlook())
+        live |= {"left_s": outlook.left_s, "starts_in_s": outlook.starts_in_s}
     if request.htmx and request.htmx.target == "live":  # type: ignore[attr-defined]
         # After the last trial the page has an answer, charts and sliders.
         return HttpResponseClientRefresh() if progress.is_over else render(request, "network/_live.html", live)
@@ -91,7 +92,7 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
     study = network_study_of(experiment)
     context = {
         "no_replay": no_replay(experiment, study),
-        "may_follow": can_study_network(experiment, rows),
+        "may_follow": progress.is_over and can_study_network(experiment, rows),
         "place": "network",
         **live,
         "workload": workload_title(experiment.workload),

@@ -16,7 +16,7 @@ from dashboard.requests.lookup import MOST_WORDS
 from experiments import cluster_kinds
 from experiments.cluster_kinds import facts as cluster_facts
 from experiments.cluster_kinds.form import form_of
-from experiments.models import Cluster, Project
+from experiments.models import Cluster, Experiment, Project
 from experiments.models.changes import mask
 
 _UNSET: Final = "not set"
@@ -68,6 +68,8 @@ def sentence(label: str, before: str, after: str) -> str:
     if before == after == _HIDDEN:
         return f"{label} changed"
     before, after = (Truncator(value).chars(_LONGEST) for value in (before, after))
+    if after == _UNSET and not before:  # an action without a value
+        return label
     if after == _UNSET:
         return f"{label} removed, was {before}"
     if not before:
@@ -105,7 +107,7 @@ def changed_fields(entry: Any) -> list[tuple[str, str, str]]:
     switches = {str(field.verbose_name).lower() for field in fields if isinstance(field, BooleanField)}
     for title, values in entry.changes_display_dict.items():
         label = title.lower()
-        if label not in labels and label not in relations:
+        if label not in labels and label not in relations and label != "changed at":  # the time of the entry
             words = _SWITCH if label in switches else _EMPTY
             before, after = (words.get(value, value) for value in values)
             rows.append((_TITLES.get(label, label), before, after or _UNSET))
@@ -179,12 +181,12 @@ def _choices() -> dict[str, dict[str, str]]:
 
 
 def with_addresses(rows: list[dict[str, Any]], *, of_users: bool) -> list[dict[str, Any]]:
-    """Add the addresses of existing clusters, projects and accounts.
+    """Add the addresses of existing clusters, projects, experiments and accounts.
 
-    At most two queries.
+    At most three queries.
     """
-    keys = {kind: {row["entry"].object_pk for row in rows if row["kind"] == kind} for kind in ("cluster", "project")}
-    models = {"cluster": Cluster, "project": Project}
+    models = {"cluster": Cluster, "project": Project, "experiment": Experiment}
+    keys = {kind: {row["entry"].object_pk for row in rows if row["kind"] == kind} for kind in models}
     slugs = {(kind, str(pk)): slug for kind, pks in keys.items() if pks
              for pk, slug in models[kind]._default_manager.filter(pk__in=pks).values_list("pk", "slug")}  # fmt: skip
     for row in rows:

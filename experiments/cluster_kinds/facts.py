@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
@@ -71,6 +72,14 @@ class StatedFacts(BaseModel):
     """Largest packet of the hosts, in bytes; a check of the cluster finds it."""
     offloads: str | None = Field(None, max_length=80, title="Offloads")
     """Joining of packets on the hosts' cards: tso, gso, gro, lro or off; a check of the cluster finds it."""
+
+    @field_validator("offloads")
+    @classmethod
+    def _names_offloads(cls, offloads: str | None) -> str | None:
+        names = re.split(r"[\s,]+", offloads) if offloads else []
+        if names != ["off"] and not {*names} <= {"tso", "gso", "gro", "lro"}:
+            raise ValueError("must be off, or some of tso, gso, gro and lro, such as tso, gro")
+        return ", ".join(names) or None
 
     @field_validator("currency")
     @classmethod

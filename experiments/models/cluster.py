@@ -14,6 +14,7 @@ from experiments import cluster_kinds
 from experiments.cluster_kinds import ClusterKind
 from experiments.cluster_kinds.base import LEAST_RANKS
 from experiments.errors import ClusterInUse, FieldError, InvalidSpec
+from experiments.models.deleted import Deleted
 from experiments.specification import ExperimentSpec
 from experiments.specification.placement import UNBOUND
 from experiments.specification.transport import AS_CLUSTER
@@ -55,10 +56,21 @@ class Cluster(models.Model):
         self.enabled = on
         self.save(update_fields=["enabled"])
 
-    @property
-    def may_be_removed(self) -> bool:
-        """Return whether no trial names it and no start of the server recreates it."""
-        return not (self.elsewhere or self.is_recreated or self.experiments.exists() or self.trials.exists())
+    def reason_to_keep(self) -> str:
+        """Return why it cannot be deleted, or ""."""
+        if self.is_recreated:
+            return "Each start of the server creates it."
+        if self.elsewhere:
+            return "Imported results name it."
+        if count := self.experiments.count():
+            return f"It has {plural(count, 'experiment')}."
+        if self.trials.exists():
+            return "Trials ran on it."
+        if deleted := Deleted.of_cluster(self.pk):
+            names = ", ".join(experiment.name for experiment in deleted[:3])
+            more = f" and {len(deleted) - 3} more" if len(deleted) > 3 else ""
+            return f"Experiments in the trash ran on it: {names}{more}."
+        return ""
 
     @property
     def is_recreated(self) -> bool:
@@ -68,12 +80,12 @@ class Cluster(models.Model):
     def remove(self) -> None:
         """Delete it with its test. Raise ClusterInUse if trials name it."""
         try:
-            if not self.may_be_removed:
-                raise ClusterInUse(f"{self.name} cannot be deleted: it has trials, or exists on every machine.")
+            if reason := self.reason_to_keep():
+                raise ClusterInUse(f"{self.name} cannot be deleted. {reason}")
             with transaction.atomic():
                 self.delete()
         except models.ProtectedError:  # a trial was queued in the meantime
-            raise ClusterInUse(f"{self.name} cannot be deleted: it has trials.") from None
+            raise ClusterInUse(f"{self.name} cannot be deleted. Trials ran on it.") from None
 
     @property
     def settings_errors(self) -> list[FieldError]:
@@ -182,6 +194,14 @@ class Cluster(models.Model):
     def resources(self) -> list[str]:
         """Return the resources that a trial needs exclusively, sorted against deadlocks."""
         return sorted(self.traits.resources(self))
+
+    def competing(self, startable: models.QuerySet[Any]) -> list[int]:
+        """Return other clusters of ``startable`` trials that share hosts, all free."""
+        needed = set(self.resources())
+        others = type(self).objects.filter(pk__in=startable.values("cluster")).exclude(pk=self.pk)
+        sharing = {other.pk: required for other in others if needed & (required := set(other.resources()))}
+        leased = set(Lease.objects.values_list("resource", flat=True)) if sharing else set()
+        return [pk for pk, required in sharing.items() if not required & leased]
 
 
 class Lease(models.Model):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import ClassVar
 
+import zstandard
 from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
@@ -35,6 +36,12 @@ class Deleted(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    @classmethod
+    def of_cluster(cls, cluster_id: int) -> list[Deleted]:
+        """Return the deleted experiments that used a cluster: they need it to be restored."""
+        rows = DeletedRows.objects.filter(columns__contains="cluster_id").select_related("experiment")
+        return list(dict.fromkeys(piece.experiment for piece in rows if cluster_id in piece.clusters()))
+
     @property
     def until(self) -> datetime | None:
         """Return when it is removed permanently; None if never."""
@@ -54,3 +61,11 @@ class DeletedRows(models.Model):
 
     def __str__(self) -> str:
         return f"rows of {self.table}"
+
+    def clusters(self) -> set[int]:
+        """Return the keys of the clusters that its rows name."""
+        if "cluster_id" not in self.columns:
+            return set()
+        column = self.columns.index("cluster_id")
+        rows = zstandard.decompress(self.data).splitlines()
+        return {int(value) for row in rows if (value := row.split(b"\t")[column]) != rb"\N"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, ClassVar, Final
@@ -111,18 +111,22 @@ class TrialQuerySet(models.QuerySet["Trial"]):
         """Return the trials that ended without a result."""
         return self.current().filter(state__in=WITHOUT_RESULT)
 
-    def next_waiting(self, cluster_id: int, rather: int | None = None) -> Trial | None:
+    def next_waiting(self, cluster_id: int, rather: int | None = None, competing: Collection[int] = ()) -> Trial | None:
         """Lock and return the next unlocked trial of a cluster, or None.
 
-        The experiment with the key ``rather`` comes first: hosts are allocated to it.
+        The experiment with the key ``rather`` comes first: hosts are allocated to it. None as well if the next one is on
+        a ``competing`` cluster (key), which shares hosts.
         """
         startable = self.startable().filter(cluster=cluster_id)
+        of_others = self.startable().filter(cluster__in=competing)
         for experiment_id in sorted(
-            fair_share_order(cluster_id, self.held_machine_s()), key=lambda turn: turn != rather
+            fair_share_order([cluster_id, *competing], self.held_machine_s()), key=lambda turn: turn != rather
         ):
             locked = startable.select_for_update(skip_locked=True, of=("self",)).filter(experiment_id=experiment_id)
             if (trial := locked.order_by("position").first()) is not None:
                 return trial
+            if competing and of_others.filter(experiment_id=experiment_id).exists():
+                return None
         return None
 
     def held_machine_s(self) -> Iterator[tuple[int, float]]:
@@ -265,7 +269,8 @@ class Trial(models.Model):
     def claim_next(cls, cluster: Cluster, worker: str, *, rather: int | None = None) -> Trial | None:
         """Claim the next waiting trial of a cluster by fair share, with its hosts.
 
-        Return None if no trial waits, the hosts are taken or a check waits for them, or the cluster is disabled.
+        Return None if no trial waits, the hosts are taken or a check waits for them, the cluster is disabled, or it is the
+        turn of another cluster with these hosts.
         """
         resources = cluster.resources()
         usable = Cluster.objects.filter(pk=cluster.pk, enabled=True)
@@ -275,7 +280,7 @@ class Trial(models.Model):
         if ClusterTest.waits_for(resources):
             return None
         with transaction.atomic():
-            trial = cls.objects.next_waiting(cluster.pk, rather)
+            trial = cls.objects.next_waiting(cluster.pk, rather, cluster.competing(cls.objects.startable()))
             if trial is None or not trial._take(resources):
                 return None
             changed = cls.objects.filter(pk=trial.pk, state=State.QUEUED).update(

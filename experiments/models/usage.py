@@ -72,12 +72,12 @@ def machine_hours(projects: Collection[int], today: date) -> dict[int, tuple[flo
     return {pk: (used_s / 3600, settings.QUOTA_MACHINE_HOURS if most is None else most) for pk, used_s, most in rows}
 
 
-def fair_share_order(cluster_id: int, held: Iterable[tuple[int, float]]) -> list[int]:
-    """Return the keys of experiments that may start on a cluster, the next one first.
+def fair_share_order(clusters: Collection[int], held: Iterable[tuple[int, float]]) -> list[int]:
+    """Return the experiments (keys) that may start on these clusters, next first.
 
     Projects that used up their monthly machine-hours wait. ``held`` is as in `use_of_ready_projects`.
     """
-    waiting = apps.get_model("experiments", "Trial")._default_manager.filter(cluster=cluster_id, state=State.QUEUED)
+    waiting = apps.get_model("experiments", "Trial")._default_manager.filter(cluster__in=clusters, state=State.QUEUED)
     experiments = Experiment.objects.filter(pk__in=waiting.values("experiment")).exclude(hold__in=BLOCKING)
     rows = list(experiments.order_by().values_list("pk", "project_id", "priority"))
     used = use_of_ready_projects({project_id for _, project_id, _ in rows}, held)

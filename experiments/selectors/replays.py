@@ -24,7 +24,7 @@ from experiments.selectors.certificates import achieved
 from experiments.selectors.network import LEVEL, NetworkStudy, modelled, stated
 from experiments.specification.design import configuration_hash
 
-NO_TRACE: Final = "No trial on the mildest link has recorded MPI calls: run the experiment with profile: trace."
+NO_TRACE: Final = "No trial on the mildest link has recorded MPI calls: set Inside MPI to “Also record the last calls” (profile: trace)."
 NO_EXCHANGES: Final = (
     "There is no calibration: run the workload pingpong on this cluster with three or more message sizes, without loss."
 )

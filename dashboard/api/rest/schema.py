@@ -37,7 +37,9 @@ RANGE: Final = OpenApiParameter(
     OpenApiParameter.HEADER,
     description="`bytes=FIRST-LAST`: only that part (206); `If-Range` with an `ETag`.",
 )
-PROJECT: Final = OpenApiParameter("project", str, description="Slug of the project; `default` by default.")
+PROJECT: Final = OpenApiParameter(
+    "project", str, description="Slug of the project; by default that of the token, or `default`."
+)
 
 
 class ErrorEntrySerializer(serializers.Serializer[Any]):

@@ -260,7 +260,7 @@ def trash(request: HttpRequest) -> HttpResponse:
 
 
 def _about(row: Deleted) -> str:
-    return f"{workload_title(row.workload)}, {plural(len(row.trials), 'trial')}, {amount(row.bytes, 'B')} of files"
+    return f"{workload_title(row.workload)}, {plural(len(row.trials), 'trial')} with all attempts, {amount(row.bytes, 'B')} of files"
 
 
 def _find_deleted(user: Any, tokens: Sequence[str]) -> list[TickedRow]:

@@ -11,6 +11,7 @@ from experiments.models import ClusterTest
 from experiments.models.cluster_check import OK, SKIPPED, WARNING
 
 _NOT_TRIED: Final = "Check the cluster to find out."
+_UNFINISHED: Final = "The check that waits or runs finds out."
 _RECORDED: Final = "These trials recorded packets; the cluster was never checked."
 _COUNTERS: Final = "CPU time, memory and frames of every host, once a second{}."
 
@@ -28,10 +29,10 @@ class Source:
     commands: tuple[str, ...] = ()
 
     @classmethod
-    def of_step(cls, name: str, term: str, step: Mapping[str, Any] | None) -> Source:
-        """Return what a step of the last check found."""
+    def of_step(cls, name: str, term: str, step: Mapping[str, Any] | None, absent: str = _NOT_TRIED) -> Source:
+        """Return what a step of the last check found; ``absent`` if it has no such step."""
         if step is None:
-            return cls(name, term, SKIPPED, "", _NOT_TRIED)
+            return cls(name, term, SKIPPED, "", absent)
         return cls(name, term, step["state"], step["value"], step["seen"], step["remedy"], tuple(step["commands"]))
 
 
@@ -41,21 +42,22 @@ def measurable(test: ClusterTest | None, recorded: int = 0) -> list[Source]:
     ``recorded``: trials of the cluster with packets, the evidence without a check.
     """
     steps = {step["name"]: step for step in test.steps} if test else {}
-    packets = Source.of_step("Packets", "packets-source", steps.get("Capture permission"))
+    absent = _NOT_TRIED if test is None or test.is_over else _UNFINISHED
+    packets = Source.of_step("Packets", "packets-source", steps.get("Capture permission"), absent)
     if recorded and not steps:
         packets = replace(packets, state=OK, value=numbers.plural(recorded, "trial"), sentence=_RECORDED)
     return [
         packets,
-        Source.of_step("Calls", "calls-source", steps.get("MPI calls")),
-        _counters(steps),
+        Source.of_step("Calls", "calls-source", steps.get("MPI calls"), absent),
+        _counters(steps, absent),
     ]
 
 
-def _counters(steps: Mapping[str, Mapping[str, Any]]) -> Source:
+def _counters(steps: Mapping[str, Mapping[str, Any]], absent: str) -> Source:
     """Return the counters: those of hosts, and of devices that the check found."""
     started = steps.get("Start")
     if started is None or started["state"] != OK:
-        return Source.of_step("Counters", "host-counters", started or steps.get("Counters"))
+        return Source.of_step("Counters", "host-counters", started or steps.get("Counters"), absent)
     devices = {name.partition(": ")[2]: step for name, step in steps.items() if name.startswith("Counters: ")}
     ready = [name for name, step in devices.items() if step["state"] == OK]
     to_fix = [step for step in devices.values() if step["state"] != OK]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import log10
-from statistics import median
+from statistics import geometric_mean, median
 from typing import Any, Final
 
 import numpy as np
@@ -34,7 +34,7 @@ def _row(outcome: Outcome) -> dict[str, Any]:
         "link": link_words(outcome.prediction.link),
         "predicted": numbers.amount(predicted.value, "s", 3),
         "interval": numbers.interval(predicted.interval, "s"),
-        "measured": numbers.amount(median(outcome.seconds), "s", 3),
+        "measured": numbers.amount(geometric_mean(outcome.seconds), "s", 3),
         "error": numbers.percent_change(1 + outcome.error),
         "inside": f"{outcome.inside} of {len(outcome.seconds)}",
         "all_inside": outcome.inside == len(outcome.seconds),

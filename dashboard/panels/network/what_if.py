@@ -9,7 +9,9 @@ from urllib.parse import urlencode
 
 from analysis import sensitivity
 from analysis.conclusions import key_figures
+from analysis.conclusions.context import ExperimentQuestion
 from analysis.conclusions.observations.needs import FittedNetwork, link_of
+from analysis.conclusions.sentences.answers import other_load
 from analysis.numbers import amount, between, times
 from dashboard.charts.network import Named, Timed, network_map, over_delay
 from dashboard.charts.parts import Figure, Scale
@@ -26,6 +28,7 @@ def what_if(study: NetworkStudy, named: Sequence[Named] = ()) -> dict[str, Any]:
     """Contents of the page; ``fits`` is empty if too few trials have ended."""
     context: dict[str, Any] = {
         "answer": study.answer,
+        "other_load": _other_load(study.question),
         "strength": STRENGTH[study.answer.strength],
         "key_figures": key_figures(
             study.answer, study.question.factors, is_rate=study.question.deciding.higher_is_better
@@ -58,6 +61,13 @@ def what_if(study: NetworkStudy, named: Sequence[Named] = ()) -> dict[str, Any]:
         "curves": [_curve(study, fit, x, y) for fit in fits],
         "maps": [network_map(fit.fit, fit.here, named, quantity=quantity, leads=_answer_at(fit)) for fit in fits],
     }
+
+
+def _other_load(question: ExperimentQuestion) -> str:
+    """Return how many counted trials other load slowed and the next step, or ""."""
+    points = question.measured()
+    slowed, counted = sum(point.disturbed for point in points), sum(len(question.values(point)) for point in points)
+    return " ".join(other_load(slowed, 0, counted)) if slowed else ""
 
 
 def _answer_at(fitted: FittedNetwork) -> str:

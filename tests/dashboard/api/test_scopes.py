@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from experiments.models import ApiToken, Cluster, Membership, Project
+from experiments.models import ApiToken, Cluster, Experiment, Membership, Project
 from tests.dashboard.api.clients import EXPERIMENTS, TRIALS, client_of
 from tests.experiments import factories
 from tests.experiments.specifications import written
@@ -82,3 +82,15 @@ def test_it_shows_all_of_ones_own_tokens_to_a_browser() -> None:
     browser.force_login(user)
     assert [token["name"] for token in browser.get(TOKENS).json()["results"]] == ["a", "b"]
     assert browser.delete(f"{TOKENS}{ApiToken.objects.get(name='c').pk}/").status_code == 404
+
+
+def test_its_project_is_the_default() -> None:
+    factories.experiment(slug="of-default")
+    optics = Project.objects.create(slug="optics", name="Optics")
+    client = client_of(factories.person("ada", "maintainer", project=optics), project=optics)
+    made = client.post(EXPERIMENTS, written(), content_type="application/json")
+    assert made.status_code == 201
+    assert Experiment.objects.latest("pk").project == optics
+    assert client.post("/api/v1/validate/", written(), content_type="application/json").status_code == 200
+    refused = client.post(f"{EXPERIMENTS}?project=default", written(), content_type="application/json")
+    assert "limited to the project 'optics'" in refused.content.decode()

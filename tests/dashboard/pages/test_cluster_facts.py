@@ -52,6 +52,8 @@ def test_form_shows_stored_facts(maintainer):
         ("hosts", "2.5", "must be a whole number"),
         ("price_per_kwh", "0,30", "must be a number, not &#x27;0,30&#x27;; write a point, not a comma"),
         ("hosts", "0", "greater than or equal to 1"),
+        ("offloads", "foo", "tso, gso, gro and lro"),
+        ("offloads", "off, tso", "must be off"),
         ("clock_hz", "fast", "write for example"),
         ("clock_hz", "3 parsec", "unknown unit"),
         ("clock_hz", "-1 GHz", "greater than 0"),

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from experiments.library import FIRST_STUDY, load_defaults
-from experiments.models import Event, Experiment, Trial
+from experiments.models import Event, Experiment, Project, Trial
 from experiments.specification import parse_yaml
 from tests.experiments import factories
 from workers import queue
@@ -110,3 +110,11 @@ def test_users_without_a_role_are_offered_no_experiment(page: Client, person: Us
 def test_trials_that_wait_are_not_counted_as_finished(page: Client, submit: Callable[..., Experiment]) -> None:
     submit()
     assert page.get(reverse("home")).context["trials"] == 0
+
+
+def test_trials_of_other_projects_are_counted_as_running(page: Client, submit: Callable[..., Experiment]) -> None:
+    submit()
+    foreign = factories.experiment(project=Project.objects.create(slug="optics", name="Optics"))
+    Trial.objects.filter(pk=foreign.trials.first().pk).update(state="preparing", preparing_at=timezone.now())
+    context = page.get(reverse("home")).context
+    assert (context["running"], context["of_others"]) == ([], 1)

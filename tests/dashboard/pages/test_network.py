@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from analysis.sensitivity import Link
-from experiments.models import Experiment, Network, Project
+from experiments.models import DISTURBANCES, Experiment, Measurement, Network, Project, Trial
 from tests.dashboard.studies_measured import NEEDY, NETWORK, SCALING, measured, needing, scaling
 from tests.words import plain
 
@@ -31,6 +31,9 @@ def test_page_shows_answer_prediction_and_gains_of_other_links(page: Client, stu
     assert slower == pytest.approx(here / NEEDY.elapsed(Link(0.0, 1e8)), rel=0.02)
     assert rows["A tenth of the rate"]["basis"] == "measured"
     assert rows["10 Gbit/s"]["basis"] == "extended"
+    assert not response.context["other_load"]
+    slowed = Trial.objects.filter(experiment=study).update(trust="degraded", conditions={DISTURBANCES: ["other load"]})
+    assert f"slowed {slowed} of {slowed} " in page.get(f"/network/{study.slug}/").context["other_load"]
 
 
 def test_index_lists_the_users_experiments_of_which_a_study_is_possible(
@@ -97,9 +100,20 @@ def test_page_shows_progress_and_reloads_after_the_last_trial(page: Client, subm
     address = f"/network/{submit().slug}/"
     asks = {"hx-request": "true", "hx-target": "live"}
     assert f'hx-get="{address}"' in page.get(address).text
+    assert not page.get(address).context["may_follow"], "its trials may be the study"
     waiting = page.get(address, headers=asks)
     assert "<b>0</b> of" in waiting.text
     assert "HX-Refresh" not in waiting.headers
     run()
     assert page.get(address, headers=asks).headers["HX-Refresh"] == "true"
     assert "hx-get" not in page.get(address).text.partition('id="live"')[2].partition("</li>")[0]
+
+
+def test_errors_of_predictions_are_relative_to_the_shown_times(page: Client, study: Experiment) -> None:
+    first = Trial.objects.filter(experiment=study).first()
+    Measurement.objects.filter(trial=first, metric="elapsed_s").update(value=40.0)  # far from the median of its link
+    rows = page.get(f"/network/{study.slug}/").context["held_out"]["rows"]
+    for row in rows:
+        numbers = (re.match(r"[-\u2212+]?[\d.]+", row[name]) for name in ("predicted", "measured", "error"))
+        predicted, measured, error = (float(number[0].replace("\u2212", "-")) for number in numbers if number)
+        assert 1 + error / 100 == pytest.approx(predicted / measured, abs=0.02)

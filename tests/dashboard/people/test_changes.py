@@ -10,10 +10,12 @@ import pytest
 from auditlog.models import LogEntry
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 
 from dashboard.people.change_rows import changed_fields, with_words
 from dashboard.requests.lookup import MOST_WORDS
-from experiments.models import ApiToken, Cluster, Experiment, NoticeChoices, Program, Project, ShareLink
+from experiments.models import ApiToken, Cluster, Experiment, NoticeChoices, Program, Project, Report, ShareLink
+from experiments.models.changes import note
 from experiments.models.people import accounts
 from tests.dashboard.api.clients import client_of
 from tests.dashboard.texts import text_of
@@ -213,3 +215,19 @@ def test_the_search_of_the_log_uses_a_limited_number_of_words(db: None) -> None:
     assert str(with_words(LogEntry.objects.all(), f"{words} more").query) == str(
         with_words(LogEntry.objects.all(), words).query
     )
+
+
+def test_actions_without_a_value_and_times_of_entries_are_not_changed_values(
+    library: Project, submit: Callable[..., Experiment]
+) -> None:
+    root = factories.person("root", is_superuser=True)
+    browser = Client()
+    browser.force_login(root)
+    experiment = submit()
+    note(experiment, "paused rounds", "")
+    report = Report.objects.create(project=library, title="Findings", owner=root)
+    report.title, report.changed_at = "Results", timezone.now()
+    report.save()
+    changed, _, paused = browser.get("/changes/").context["rows"][:3]
+    assert [label for label, _, _ in changed["fields"]] == ["title"]
+    assert (paused["words"], paused["address"]) == (["paused rounds"], experiment.get_absolute_url())

@@ -65,11 +65,12 @@ def test_what_was_used_days_ago_counts_for_less(crowd: Experiment, guests: Exper
 
 def test_a_trial_that_still_runs_counts_as_used(crowd: Experiment, guests: Experiment) -> None:
     local = Cluster.objects.get(slug="local")
-    factories.experiment(project=guests.project, cluster="local", sweep={"hosts": [1]}, repetitions=1)
+    alone = factories.experiment(project=guests.project, cluster="local", sweep={"hosts": [1]}, repetitions=1)
+    alone.prioritise(Priority.HIGH)
+    used(crowd.project, 60)
     trial = Trial.claim_next(local, "host:1:1")
     assert trial is not None
     Trial.objects.filter(pk=trial.pk).update(preparing_at=timezone.now() - timedelta(hours=1))
-    used(crowd.project, 60)
     rows = [row["experiment_id"] for row in waiting()]
     assert rows == [crowd.pk, guests.pk]
 
@@ -132,7 +133,7 @@ def test_a_claim_asks_few_queries_however_many_experiments_wait(
 ) -> None:
     for _ in range(5):
         factories.experiment(**MANY)
-    with django_assert_max_num_queries(16):
+    with django_assert_max_num_queries(17):
         factories.claimed()
 
 
@@ -152,3 +153,29 @@ def test_outlooks_start_first_for_the_project_with_less_use(crowd: Experiment, g
     behind = outlooks(waiting(), running)
     assert behind[guests.pk].starts_in_s == pytest.approx(8, abs=2)
     assert behind[guests.pk].ahead == {crowd.pk: 1}
+
+
+def test_clusters_that_share_a_machine_take_turns(crowd: Experiment) -> None:
+    local = Cluster.objects.get(slug="local")
+    guests = Project.objects.create(slug="guests", name="Guests")
+    alone = factories.experiment(project=guests, cluster="local", sweep={"hosts": [1]}, repetitions=2)
+    used(guests, 1000)
+    assert Trial.claim_next(local, "host:1:1") is None, "the project with less use is first, on another cluster"
+    assert served(1) == [crowd.pk]
+    used(crowd.project, 10_000, days_ago=1)
+    assert Trial.claim_next(Cluster.objects.get(slug="testbed"), "host:1:1") is None
+    assert (trial := Trial.claim_next(local, "host:1:1")) is not None
+    assert trial.experiment_id == alone.pk
+
+
+def test_a_cluster_does_not_wait_for_one_that_cannot_start(crowd: Experiment) -> None:
+    farm = Cluster.objects.create(slug="farm", name="Farm", kind="ssh", settings={"hosts": ["n1", "n2"]})
+    half = Cluster.objects.create(slug="half", name="Half", kind="ssh", settings={"hosts": ["n1"]})
+    other = Cluster.objects.create(slug="other", name="Other", kind="ssh", settings={"hosts": ["n2"]})
+    for slug in ("farm", "half", "other"):
+        factories.experiment(cluster=slug, sweep={"hosts": [1]}, repetitions=2)
+    assert Trial.claim_next(half, "host:1:1") is None, "farm is older"
+    Cluster.objects.filter(pk=farm.pk).update(enabled=False)
+    assert Trial.claim_next(other, "host:1:1") is not None
+    Cluster.objects.filter(pk=farm.pk).update(enabled=True)
+    assert Trial.claim_next(half, "host:1:1") is not None, "farm needs n2 as well, which is in use"

@@ -190,7 +190,8 @@ class Queue(ABC, Generic[S]):
             said = " ".join(f"{answer.output} {answer.stderr}".split())[:SHOWN_LENGTH]
             reason = f"{argv[0]} reported no job number that can be read, but {f'“{said}”' if said else 'nothing'}"
         if answer.status in (0, None, SSH_FAILED):
-            reason += f". Job {name} {'was cancelled' if self.cancel(name) else 'may remain: cancel it'}"
+            remains = "may remain if ssh reached the host" if answer.status == SSH_FAILED else "may remain"
+            reason += f". Job {name} {'was cancelled' if self.cancel(name) else f'{remains}: cancel it'}"
         raise ClusterUnavailable(f"{self.title} did not accept the job: {reason}.")
 
     def number_of(self, job: str) -> str | None:

@@ -187,7 +187,7 @@ def _parser() -> argparse.ArgumentParser:
         return added
 
     file, slug = ("file", {"metavar": "FILE"}), ("slug", {"metavar": "SLUG"})
-    project = ("--project", {"help": "slug of the project (default: `default`)"})
+    project = ("--project", {"help": "slug of the project (default: that of the token, or `default`)"})
     as_json = ("--json", {"action": "store_true", "help": "print the whole answer"})
     output: dict[str, Any] = {"metavar": "FILE", "help": "default: standard output"}
     submit = command("submit", "queue the experiment of a YAML file", file, project, as_json)

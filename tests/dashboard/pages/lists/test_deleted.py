@@ -233,7 +233,7 @@ def test_maintainers_remove_it_from_the_trash_at_once(
 def test_failed_restore_keeps_the_deleted_experiment(measured: Experiment, person: User, page: Client) -> None:
     deleted = deletion.delete(measured, by=person)
     DeletedRows.objects.filter(table="experiments_configuration").delete()
-    with pytest.raises(CannotRestore, match="no longer fits"), transaction.atomic():
+    with pytest.raises(CannotRestore, match="cannot be restored"), transaction.atomic():
         deletion.restore_deleted(deleted)
     assert Deleted.objects.exists()
     assert not Experiment.objects.filter(uid=measured.uid).exists()

@@ -54,6 +54,8 @@ def test_trials_that_recorded_packets_are_evidence_until_a_check(
     Artifact.objects.create(trial=trial, name="capture.pcapng.zst", kind=Artifact.Kind.CAPTURE, path="x", size_bytes=1)
     packets = page.get(address).context["measurable"][0]
     assert (packets.state, packets.value) == ("ok", "1 trial")
+    ClusterTest.ask(Cluster.objects.get(slug="testbed"))
+    assert page.get(address).context["measurable"][0] == packets, "a check that waits has found nothing yet"
     assert measurable(ClusterTest(steps=[step("Capture permission", "warning")]), 1)[0].state == "warning"
 
 

@@ -6,9 +6,9 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
-from experiments import cluster_kinds
-from experiments.errors import InvalidSpec
-from experiments.models import Cluster
+from experiments import cluster_kinds, deletion
+from experiments.errors import CannotRestore, InvalidSpec
+from experiments.models import Cluster, Deleted, Experiment
 from tests.dashboard.texts import text_of
 
 pytestmark = pytest.mark.usefixtures("empty_redis")
@@ -56,7 +56,41 @@ def test_one_that_experiments_name_stays(set_up: Client, rack: Cluster, submit) 
 @pytest.mark.parametrize("kind", [kind.name for kind in cluster_kinds.registry()])
 def test_one_of_each_kind_is_removed_except_those_of_every_machine(set_up: Client, library: object, kind: str) -> None:
     Cluster.objects.create(slug="added", name="Added", kind=kind, settings={})
-    assert set_up.get("/clusters/added/").context["may_remove"]
+    assert not set_up.get("/clusters/added/").context["reason_to_keep"]
     for slug in ("added", "local", "testbed"):
         set_up.post(f"/clusters/{slug}/remove/")
     assert set(Cluster.objects.values_list("slug", flat=True)) == {"local", "testbed"}
+
+
+def test_one_that_deleted_experiments_used_stays_and_names_them(
+    set_up: Client, rack: Cluster, submit, person: User
+) -> None:
+    experiment: Experiment = submit(cluster="rack", repetitions=1, link={}, sweep={"hosts": [1]})
+    experiment.trials.all().cancel()
+    deleted = deletion.delete(experiment, by=person)
+    page = set_up.get("/clusters/rack/")
+    assert deleted.name in page.context["reason_to_keep"]
+    set_up.post("/clusters/rack/remove/")
+    assert deletion.restore_deleted(deleted).cluster == rack
+    deleted = deletion.delete(Experiment.objects.get(slug=deleted.slug), by=person)
+    Deleted.objects.all().delete()
+    set_up.post("/clusters/rack/remove/")
+    assert not Cluster.objects.filter(slug="rack").exists()
+
+
+def test_restore_names_a_cluster_that_is_gone(rack: Cluster, submit, person: User) -> None:
+    experiment: Experiment = submit(cluster="rack", repetitions=1, link={}, sweep={"hosts": [1]})
+    experiment.trials.all().cancel()
+    deleted = deletion.delete(experiment, by=person)
+    Cluster.objects.filter(slug="rack").delete()
+    with pytest.raises(CannotRestore, match="cluster"):
+        deletion.restore_deleted(deleted)
+
+
+def test_switching_off_asks_while_trials_wait(set_up: Client, rack: Cluster, submit) -> None:
+    asks = 'id="switch-off"'
+    assert asks not in set_up.get("/clusters/rack/").content.decode()
+    submit(cluster="rack", repetitions=2, link={}, sweep={"hosts": [1]})
+    assert asks in set_up.get("/clusters/rack/").content.decode()
+    assert "2 queued trials wait" in text_of(set_up.post("/clusters/rack/switch/", follow=True))
+    assert asks not in set_up.get("/clusters/rack/").content.decode()
