@@ -31,6 +31,7 @@ from dashboard.requests.idempotency import idempotent_redirect
 from dashboard.requests.lookup import query_value
 from experiments import workloads
 from experiments.access import (
+    may_submit,
     may_submit_somewhere,
     projects_for,
     restricted_field,
@@ -116,9 +117,12 @@ def fields(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def download_yaml(request: HttpRequest, slug: str) -> HttpResponse:
-    """Download an experiment's specification as YAML for `script/run`."""
-    experiment = get_object_or_404(visible_experiments(request.user), slug=slug)
-    response = HttpResponse(as_yaml(experiment.specification), content_type="application/yaml; charset=utf-8")
+    """Download an experiment's specification as YAML for `script/run` and the client."""
+    experiment = get_object_or_404(visible_experiments(request.user).select_related("project"), slug=slug)
+    # A token may be limited to this project, whose name visitors and readers of a published experiment need not see.
+    is_submitter = may_submit(request.user, experiment.project)
+    head = f"# rankwire submit {slug}.yaml --project {experiment.project.slug}\n" if is_submitter else ""
+    response = HttpResponse(head + as_yaml(experiment.specification), content_type="application/yaml; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{experiment.slug}.yaml"'
     return response
 
