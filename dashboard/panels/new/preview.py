@@ -59,6 +59,7 @@ class Preview:
     seconds: float
     most_seconds: float
     """If other load disturbs every trial, so that each is repeated."""
+    exceeds_budget: bool
     capture_bytes: float | None
     preparation: list[str]
     command: str
@@ -107,6 +108,7 @@ def make_preview(
     dry, problems = _dry_run(spec, plan, chosen)
     stores_capture = spec.capture.enabled and spec.capture.keep
     seconds = launch.total_s(plan, times)
+    most_seconds = seconds + launch.repeats_s(spec, plan, times)
     limit_s = None if spec.goal is None else spec.goal.budget.time
     if limit_s is not None and seconds > limit_s:
         problems = [*problems, f"Round 1 would take about {duration(seconds)}, more than the budget."]
@@ -120,7 +122,8 @@ def make_preview(
         twins=kinds.count("ideal"),
         most_ranks=max(point.ranks for point in plan.configurations),
         seconds=seconds,
-        most_seconds=seconds + launch.repeats_s(spec, plan, times),
+        most_seconds=most_seconds,
+        exceeds_budget=limit_s is not None and most_seconds > limit_s,
         capture_bytes=launch.capture_bytes(spec, plan, times, past) if stores_capture else 0.0,
         preparation=[command_lines(argv) for argv in dry.preparation] if dry else [],
         command=command_lines(dry.argv) if dry else "",

@@ -52,6 +52,17 @@ def test_the_longest_time_has_a_repeat_of_every_measured_trial(page, disturbed, 
     assert made.most_seconds == pytest.approx(factor * made.seconds)
 
 
+def test_the_longest_time_is_compared_with_the_budget(page):
+    def made(budget):
+        goal = {"goal.kind": "until", "goal.until": "answered", "goal.matters": "25 %", "goal.budget.time": budget}
+        return page.post(reverse("new-preview"), dict(posted(**goal).lists())).context["preview"]
+
+    ample = made("9 h")
+    assert not ample.exceeds_budget
+    between_s = (ample.seconds + ample.most_seconds) / 2
+    assert made(f"{between_s:.3f} s").exceeds_budget
+
+
 def test_a_rate_or_time_of_the_link_without_a_unit_is_questioned(page):
     assert "has no unit" not in preview(page)
     assert "Bandwidth: 100 has no unit and means 100 bit/s. Enter 100 Mbit/s" in preview(
