@@ -382,7 +382,7 @@ def refusal(error: ValidationError, *path: str) -> InvalidSpec:
 
 
 def _similar(error: ValidationError, problem: Any) -> str:
-    """Return "; hosts is" of the field that an unknown one resembles, or "; known: " and all."""
+    """Return "; hosts is", a field similar to an unknown one, or "; known:" and all."""
     *path, name = problem["loc"] or ("",)
     if problem["type"] != "extra_forbidden" or not isinstance(name, str) or len(name) > 64:
         return ""

@@ -15,6 +15,7 @@ from dashboard.panels.new.draft import as_yaml, draft_from_post
 from dashboard.panels.new.form import Form
 from dashboard.panels.new.preview import program_notes
 from experiments import workloads
+from experiments.common.processors import usable_cores
 from experiments.library import built_in
 from experiments.models import Artifact, Cluster, Experiment, Program, Project, Trial
 from experiments.specification import parse, parse_yaml
@@ -50,6 +51,15 @@ def test_the_longest_time_has_a_repeat_of_every_measured_trial(page, disturbed, 
     fields = dict(posted(disturbed=disturbed, repetitions="2", warmups="1").lists())
     made = page.post(reverse("new-preview"), fields).context["preview"]
     assert made.most_seconds == pytest.approx(factor * made.seconds)
+
+
+def test_the_preview_warns_of_more_ranks_than_cores(page):
+    def shared(ranks):
+        one_host = {"parameters.ranks_per_host": str(ranks), "sweep_values": ["1", "1500, 9000"]}
+        return page.post(reverse("new-preview"), dict(posted(**one_host).lists())).context["preview"].shared_cores
+
+    assert shared(usable_cores() + 1) == usable_cores()
+    assert shared(usable_cores()) == 0
 
 
 def test_the_longest_time_is_compared_with_the_budget(page):
