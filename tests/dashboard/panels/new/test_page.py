@@ -62,6 +62,14 @@ def test_the_preview_warns_of_more_ranks_than_cores(page):
     assert shared(usable_cores()) == 0
 
 
+@pytest.mark.parametrize(("most", "refused"), [(3, True), (300, False)])
+def test_the_preview_names_a_quota_that_refuses_the_start(page, settings, most, refused):
+    settings.QUOTA_QUEUED_TRIALS = most
+    notes = page.post(reverse("new-preview"), dict(posted().lists())).context["preview"].notes
+    assert any(f"at most {most} trials queued" in note for note in notes) == refused
+    assert submit(page).status_code == (422 if refused else 302)
+
+
 def test_the_longest_time_is_compared_with_the_budget(page):
     def made(budget):
         goal = {"goal.kind": "until", "goal.until": "answered", "goal.matters": "25 %", "goal.budget.time": budget}
