@@ -195,7 +195,8 @@
     };
     const { xTitle, yTitle } = plot.dataset, [first, value] = traces.some(sideways) ? [yTitle, xTitle] : [xTitle, yTitle];
     const head = [first, ...traces.map(d => d.name || value)];
-    return grid(plot, traces.length > 1 ? value : "", head, xs.map(x => [x, ...traces.map(d => cell(d, x))]));
+    const rows = new Map(traces.flatMap(d => (d.rows || []).map((row, k) => [d.x[k], row]))); // names of positions
+    return grid(plot, traces.length > 1 ? value : "", head, xs.map(x => [rows.get(x) || x, ...traces.map(d => cell(d, x))]));
   }
   function matrix(plot, heat) {
     return grid(plot, "", [heat.name, ...heat.x.map(text)], (heat.text || heat.z).map((row, i) => [heat.y[i], ...row.map(v => element("td", { class: "num" }, text(v)))]));

@@ -133,6 +133,13 @@
       e.detail.serverResponse = e.detail.serverResponse.replace(`<details id="${fold.id}"`, "$& open");
   });
 
+  // The packet whose fields are read is marked.
+  document.addEventListener("htmx:beforeRequest", e => {
+    if (!e.target.matches("#packet-rows button")) return;
+    for (const row of document.querySelectorAll("#packet-rows [aria-current]")) row.removeAttribute("aria-current");
+    e.target.closest("tr").setAttribute("aria-current", "true");
+  });
+
   // A hidden tab does not poll; it refreshes when visible again.
   document.addEventListener("htmx:beforeRequest", e => { if (document.hidden && e.target.matches("[data-poll]")) e.preventDefault(); });
   addEventListener("hashchange", () => reveal(location.hash));

@@ -46,6 +46,7 @@ def over_time(
         "x": xs,
         "y": [scale(value) for value in values],
         "text": list(names),
+        "rows": list(names),
         "marker": {"size": 7, "color": "--s1"},
         "hovertemplate": f"{hover('y', scale.unit)}, %{{text}}<extra></extra>",
         **({"of": [f"t{trial}" for trial in trials], "trials": list(trials)} if trials else {}),

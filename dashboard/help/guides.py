@@ -32,7 +32,9 @@ _FOLDERS: Final = {"how-to": 0, "tutorial": 0, "docs": 0, "reference": 1, "expla
 _EXCERPT: Final = 220
 _ANSWER: Final = 12
 """Score of a page of the search words, as of a title with all words in a how-to page."""
-_EXAMPLE_ADDRESS: Final = re.compile(r"http://127\.0\.0\.1:8000(?=/api/|/client/| RANKWIRE_TOKEN=)")
+_HYPHENS: Final = re.compile("[-\u2010-\u2015]")
+"""Hyphens and dashes, which separate words: pages write "Karp–Flatt", users "karp-flatt"."""
+_EXAMPLE_ADDRESS: Final = re.compile(r"http://127\.0\.0\.1:8000(?=/api/|/client/| RANKWIRE_TOKEN=| rankwire )")
 """Address of a site in examples of REST and of the client, not in those of a proxy or a setting."""
 
 
@@ -97,7 +99,7 @@ def search(text: str) -> list[Hit]:
     Titles precede texts, and how-to pages the other folders. A hit with less than half of the best score is dropped.
     """
     text = text[:MOST_CHARACTERS]
-    words = list(dict.fromkeys(text.casefold().split()))
+    words = list(dict.fromkeys(_HYPHENS.sub(" ", text.casefold()).split()))
     if not words:
         return []
     phrases = sorted(_by_search_words().items(), key=lambda row: -len(row[0]))
@@ -177,7 +179,7 @@ def _linked(target: str, sentence: str) -> Hit:
 
 def _plain_words(text: str) -> str:
     """Return words without case, hyphens and the s of a plural."""
-    return " ".join(word.removesuffix("s") for word in text.casefold().replace("-", " ").split())
+    return " ".join(word.removesuffix("s") for word in _HYPHENS.sub(" ", text.casefold()).split())
 
 
 def text_of(section: Section) -> str:

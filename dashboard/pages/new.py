@@ -31,6 +31,7 @@ from dashboard.requests.idempotency import idempotent_redirect
 from dashboard.requests.lookup import query_value
 from experiments import workloads
 from experiments.access import (
+    may_submit,
     may_submit_somewhere,
     projects_for,
     restricted_field,
@@ -43,6 +44,7 @@ from experiments.library import built_in
 from experiments.models import Cluster, Experiment, Project
 from experiments.models.experiment import cluster_for, require_offered
 from experiments.revision import Revision, preview_of
+from experiments.selectors import quotas
 from experiments.selectors.diagnosis import answers_of, cached_diagnosis, diagnosis_of
 from experiments.specification import ExperimentSpec, design, parse
 from experiments.specification.goal import Budget
@@ -93,7 +95,9 @@ def preview(request: HttpRequest) -> HttpResponse:
         draft = posted_draft(request.POST, max_trials=settings.MAX_TRIALS)
     except InvalidSpec as error:
         draft, refused = draft_from_post(request.POST), error
-    context = form_context(request.user, draft, refused, chosen=chosen_number, editing=_editing(request))
+    context = form_context(
+        request.user, draft, refused, chosen_number, _editing(request), request.POST.get("project", "")
+    )
     context["has_no_role"] = refused is not None and refused.by_path().keys() == {"project"}
     return render(request, "new/_preview.html", context | typed_yaml(request, refused, context["error"]))
 
@@ -116,9 +120,12 @@ def fields(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def download_yaml(request: HttpRequest, slug: str) -> HttpResponse:
-    """Download an experiment's specification as YAML for `script/run`."""
-    experiment = get_object_or_404(visible_experiments(request.user), slug=slug)
-    response = HttpResponse(as_yaml(experiment.specification), content_type="application/yaml; charset=utf-8")
+    """Download an experiment's specification as YAML for `script/run` and the client."""
+    experiment = get_object_or_404(visible_experiments(request.user).select_related("project"), slug=slug)
+    # A token may be limited to this project, whose name visitors and readers of a published experiment need not see.
+    is_submitter = may_submit(request.user, experiment.project)
+    head = f"# rankwire submit {slug}.yaml --project {experiment.project.slug}\n" if is_submitter else ""
+    response = HttpResponse(head + as_yaml(experiment.specification), content_type="application/yaml; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{experiment.slug}.yaml"'
     return response
 
@@ -226,6 +233,16 @@ def _project(request: HttpRequest, spec: ExperimentSpec) -> Project:
     return project
 
 
+def _over_quota(user: Any, slug: str, spec: ExperimentSpec, adding: int) -> list[str]:
+    """Return why the project's quotas would refuse the trials of a preview."""
+    project = next((option for option in projects_for(user, spec.to_dict()) if slug in ("", option.slug)), None)
+    if project is None:
+        return []
+    waiting = quotas.waiting_trials(project)
+    refused = quotas.problems(project, waiting=waiting, adding=adding, capturing=spec.capture.enabled)
+    return [f"Start would be refused: {problem.message}." for problem in refused]
+
+
 def _require_role(user: Any) -> None:
     """Check permission before parsing: parsing is expensive. Raise InvalidSpec."""
     if (refused := _refused(user)) is not None:
@@ -283,6 +300,7 @@ def form_context(
     error: InvalidSpec | None = None,
     chosen: int = 0,
     editing: Experiment | None = None,
+    project: str = "",
 ) -> dict[str, Any]:
     """Return the context of the form, its preview, and the effects of an edit."""
     clusters = list(_CLUSTERS.all())
@@ -298,7 +316,9 @@ def form_context(
             past = visible_trials(user, by_keys=True)
             made = make_preview(spec, plan, chosen, cluster_for(spec, plan), user, past)
             made = replace(made, notes=[*notes_of_link(draft), *made.notes])
-            if editing is not None:
+            if editing is None:
+                made = replace(made, notes=[*_over_quota(user, project, spec, made.everything), *made.notes])
+            else:
                 change = preview_of(editing, spec, plan)
                 stale = stale_points(editing, spec, change)
         except InvalidSpec as mistake:

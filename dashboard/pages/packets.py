@@ -52,7 +52,8 @@ def packets(request: HttpRequest, pk: int) -> HttpResponse:
     more = ""
     if len(listed) == PAGE and listed[-1].number < frames[1]:
         more = query.address(first=str(listed[-1].number + 1))
-    context: dict[str, Any] = {"trial": trial, "rows": listed, "more": more}
+    rows = [(row, query.of_connection(row.connection)) for row in listed]
+    context: dict[str, Any] = {"trial": trial, "rows": rows, "more": more}
     context["is_first_page"] = "page" not in request.GET
     response = render(request, "trial/_packet_rows.html", context)
     if context["is_first_page"]:

@@ -42,6 +42,10 @@ def register(request: HttpRequest, name: str = "") -> HttpResponse:
             return _form(request, latest, texts_of(_imported(request)))
         texts |= _uploaded(request, texts)
         definition = definition_of(texts, latest.definition if latest else None)
+        if not name and Program.latest(taken := read_definition(definition).name):
+            raise InvalidSpec(
+                [FieldError("name", f"{taken!r} is registered: choose another name, or edit that program")]
+            )
         cautions = [] if "anyway" in request.POST else _new_cautions(definition, latest)
         if latest and "anyway" not in request.POST and may_replace_program(request.user, latest.slug):
             changed = read_definition(definition)
@@ -54,7 +58,11 @@ def register(request: HttpRequest, name: str = "") -> HttpResponse:
         program = queue.register_program(definition, author=request.user, name=name or None)
     except InvalidSpec as error:
         return _form(request, latest, texts, at_rows(error, texts))
-    messages.success(request, f"{program.title} is registered, version {program.version}.", extra_tags="ok")
+    messages.success(
+        request,
+        f"{program.title} is {'changed' if latest else 'registered'}, version {program.version}.",
+        extra_tags="ok",
+    )
     if workloads.is_absent(executable := program.definition["program"][0]):
         messages.warning(
             request, f"{executable} was not found on this machine: trials here would fail.", extra_tags="warn"

@@ -306,7 +306,5 @@ def hosts(request: HttpRequest, pk: int) -> HttpResponse:
         )
         context |= {"views": views, "samples": samples, "hosts": len(samples.hosts) + samples.omitted}
         if not views:
-            context["why"] = (
-                "No device counter was sampled twice. CPU time, memory and frames of the hosts are on the tab Over time."
-            )
+            context["why"] = "No device counter was sampled twice."
     return render(request, "trial/_hosts.html", context)

@@ -382,14 +382,15 @@ def refusal(error: ValidationError, *path: str) -> InvalidSpec:
 
 
 def _similar(error: ValidationError, problem: Any) -> str:
-    """Return "; hosts is" for an unknown field with a name similar to a field's."""
+    """Return "; hosts is", a field similar to an unknown one, or "; known:" and all."""
     *path, name = problem["loc"] or ("",)
     if problem["type"] != "extra_forbidden" or not isinstance(name, str) or len(name) > 64:
         return ""
     parts: list[type[Part]] = [part for part in Part.__subclasses__() if part.__name__ == error.title]
     for step in path:
-        fields = [part.model_fields[step] for part in parts if step in part.model_fields]
-        kinds = [kind for field in fields for kind in (field.annotation, *get_args(field.annotation))]
+        declared = [part.model_fields[step] for part in parts if step in part.model_fields]
+        kinds = [kind for field in declared for kind in (field.annotation, *get_args(field.annotation))]
         parts = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Part)]
-    matches = get_close_matches(name, [field for part in parts for field in part.model_fields], 1)
-    return f"; {matches[0]} is" if matches else ""
+    fields = [field for part in parts for field in part.model_fields]
+    matches = get_close_matches(name, fields, 1)
+    return f"; {matches[0]} is" if matches else f"; known: {', '.join(fields)}" if fields else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import ExitStack
 
 import pytest
@@ -58,4 +59,5 @@ def test_it_shows_packets_once_it_is_their_turn(
         rows.get_by_role("cell").nth(4).click()
         expect(detail).to_contain_text(WAITS, timeout=PATIENT_MS)
     expect(detail).to_contain_text("Packet 1,", timeout=PATIENT_MS)
+    expect(rows.locator("tr[aria-current]")).to_have_text(re.compile(r"^\s*1\s"))
     assert page_errors == []

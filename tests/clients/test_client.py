@@ -11,11 +11,13 @@ from typing import Any
 import httpx
 import pytest
 from django.contrib.auth.models import User
+from django.test import Client as Browser
+from django.urls import reverse
 from rankwire_client import Client, NotReached, Refused, TimeLimit
 from rankwire_client.command import main
 
 from config.services.lease import ROOT
-from experiments.models import Experiment, State
+from experiments.models import ApiToken, Experiment, Membership, Project, State
 from experiments.selectors.history_list import histories, with_histories
 from tests.workers.simulated_rounds import end_trials, run_to_end
 
@@ -32,18 +34,45 @@ def test_submit_returns_the_stored_experiment(client: Client) -> None:
     assert len(client.result("water")["trials"]) == 9
 
 
-def test_nights_of_the_guide_are_one_history(client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("client")
+def test_nights_of_the_guide_are_one_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a token for one project, which is not the default one."""
+    project = Project.objects.create(slug="cluster-watch", name="Cluster watch")
+    Membership.objects.create(user=User.objects.get(), project=project, role="submitter")
+    monkeypatch.setenv("RANKWIRE_TOKEN", ApiToken.issue(User.objects.get(), "night", project=project)[1])
     guide = (ROOT / "docs" / "how-to" / "follow-histories.md").read_text()
     blocks = re.search(r"```yaml nightly.yaml\n(.+?)```.+? rankwire (submit [^\n]+)", guide, re.DOTALL)
     assert blocks is not None
     yaml, command = blocks.groups()
     (tmp_path / "nightly.yaml").write_text(yaml)
     monkeypatch.chdir(tmp_path)
-    for slug in ("nightly", "nightly-2"):
+    command = command.replace("--project default", "--project cluster-watch")
+    for _ in range(2):
         assert main(command.split()) == 0
-        end_trials(Experiment.objects.get(slug=slug))
+        end_trials(project.experiments.latest("pk"))
     (listed,), _ = histories(with_histories(User.objects.get(username="ada")))
     assert (listed.trials, listed.experiments) == (6, 2)
+
+
+def test_a_downloaded_file_names_the_command_for_its_project(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = Project.objects.create(slug="cluster-watch", name="Cluster watch")
+    ada = User.objects.get()
+    member = Membership.objects.create(user=ada, project=project, role="submitter")
+    client.submit(WATER, project="cluster-watch")
+    page = Browser()
+    page.force_login(ada)
+    address = reverse("experiment-yaml", args=[project.experiments.get().slug])
+    yaml = page.get(address).content.decode()
+    (tmp_path / f"{project.experiments.get().slug}.yaml").write_text(yaml)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RANKWIRE_TOKEN", ApiToken.issue(ada, "night", project=project)[1])
+    assert main(yaml.splitlines()[0].removeprefix("# rankwire ").split()) == 0
+    assert project.experiments.count() == 2
+    member.role = "viewer"
+    member.save()
+    assert "cluster-watch" not in page.get(address).content.decode()
 
 
 def test_rounds_are_read_with_their_decisions(client: Client) -> None:

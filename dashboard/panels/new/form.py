@@ -172,7 +172,7 @@ _PLAIN: dict[str, tuple[str, str, Choices]] = {
         "Inside MPI",
         "",
         (
-            ("summary", "Record time, calls and messages of every rank"),
+            ("summary", "Record time, calls and messages"),
             ("trace", "Also record the last calls"),
             ("none", "Record nothing"),
         ),

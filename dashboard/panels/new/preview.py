@@ -56,9 +56,11 @@ class Preview:
     controls: int
     twins: int
     most_ranks: int
+    shared_cores: int
     seconds: float
     most_seconds: float
     """If other load disturbs every trial, so that each is repeated."""
+    exceeds_budget: bool
     capture_bytes: float | None
     preparation: list[str]
     command: str
@@ -107,6 +109,8 @@ def make_preview(
     dry, problems = _dry_run(spec, plan, chosen)
     stores_capture = spec.capture.enabled and spec.capture.keep
     seconds = launch.total_s(plan, times)
+    most_ranks = max(point.ranks for point in plan.configurations)
+    most_seconds = seconds + launch.repeats_s(spec, plan, times)
     limit_s = None if spec.goal is None else spec.goal.budget.time
     if limit_s is not None and seconds > limit_s:
         problems = [*problems, f"Round 1 would take about {duration(seconds)}, more than the budget."]
@@ -118,9 +122,11 @@ def make_preview(
         warmups=kinds.count("warmup"),
         controls=kinds.count("control"),
         twins=kinds.count("ideal"),
-        most_ranks=max(point.ranks for point in plan.configurations),
+        most_ranks=most_ranks,
+        shared_cores=_shared_cores(cluster, most_ranks),
         seconds=seconds,
-        most_seconds=seconds + launch.repeats_s(spec, plan, times),
+        most_seconds=most_seconds,
+        exceeds_budget=limit_s is not None and most_seconds > limit_s,
         capture_bytes=launch.capture_bytes(spec, plan, times, past) if stores_capture else 0.0,
         preparation=[command_lines(argv) for argv in dry.preparation] if dry else [],
         command=command_lines(dry.argv) if dry else "",
@@ -316,6 +322,12 @@ def _too_large(cluster: Cluster, hosts: int) -> list[str]:
         return []
     limit = f"{cluster.name} is known to have {plural(has, 'host')}"
     return [f"{limit}: {cluster.traits.noun} may refuse trials with {hosts}."]
+
+
+def _shared_cores(cluster: Cluster, ranks: int) -> int:
+    """Return the cores of one machine that more ranks share, or 0."""
+    cores = (cluster.cores_to_suggest if cluster.traits.hosts_share_cores else None) or ranks
+    return cores if ranks > cores else 0
 
 
 def _notes(spec: ExperimentSpec) -> list[str]:

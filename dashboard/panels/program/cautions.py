@@ -7,8 +7,12 @@ import shutil
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from analysis.catalogue import METRICS
+
 _OF_A_SHELL: Final = re.compile(r"\|\|?|&&?|;|\d?>{1,2}&?\d?|\d?<{1,2}|\$\(.*|`.*|\d?>{1,2}[\w./].*")
 """Whole arguments that only a shell understands."""
+
+_MEASURED: Final = frozenset(metric.label.casefold() for metric in METRICS.values())
 
 
 def cautions_in(definition: Mapping[str, Any]) -> list[str]:
@@ -27,6 +31,9 @@ def _cautions_in(definition: Mapping[str, Any]) -> Iterator[str]:
         yield f"{program} starts in the empty directory of each trial. Give the full path that it has on the hosts."
     if not definition.get("extract"):
         yield "Without a figure, trials measure the elapsed time and the network, but no number of the output."
+    for figure in definition.get("extract", ()):
+        if (title := figure.get("label", "")).casefold() in _MEASURED:
+            yield f"“{title}” is also measured by Rankwire: pages would show both under this title. Choose another one."
 
 
 def _own_files(definition: Mapping[str, Any]) -> set[str]:

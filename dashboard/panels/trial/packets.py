@@ -48,6 +48,13 @@ class PacketQuery:
         fields = {"tab": "packets"} | {name: getattr(self, name) for name in self.__slots__} | other
         return urlencode({name: value for name, value in fields.items() if value})
 
+    def of_connection(self, connection: str) -> str:
+        """Return the query of the address for one connection among these packets."""
+        joined = f"({self.filter}) and {connection}" if self.filter else connection
+        if len(joined) > LONGEST_FILTER:
+            joined = connection
+        return self.address(filter=self.filter if self.filter.endswith(connection) else joined)
+
     @property
     def frames(self) -> tuple[int, int]:
         """Return first and last packet. Raise ValueError for invalid numbers."""

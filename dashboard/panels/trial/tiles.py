@@ -58,7 +58,8 @@ def tile_of(
     near = published if published is not None and value / 4 < published < value * 4 else None
     words = "the only counted repetition" if repetitions else "no repetition of this point is counted"
     if not (repetitions or in_statistics(trial.trust, metric)):
-        words = "no repetition has usable traffic"
+        is_silent = not value and trial.configuration.hosts == 1
+        words = "one host sends no packets" if is_silent else "no repetition has usable traffic"
     meaning = ""
     if others:
         middle = median([other for _, other in repetitions])

@@ -217,7 +217,7 @@ ADDRESSES: Final = {
         "templates/home/_first_visit.html",
         "analysis/conclusions/text.py",
     ),
-    "follow-histories": ("/history/", "templates/history/page.html"),
+    "follow-histories": ("/history/", "templates/history/page.html", "templates/experiment/_more_actions.html"),
     "get-notified": (
         "/account/",
         "/projects/default/",

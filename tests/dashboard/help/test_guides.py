@@ -53,7 +53,7 @@ def test_every_metric_of_the_catalogue_has_an_anchor(page: Client) -> None:
 
 
 def test_examples_call_the_site_at_its_own_address(page: Client) -> None:
-    for name in ("use-a-token", "rest", "rest-lists", "client", "run-without-a-browser"):
+    for name in ("use-a-token", "rest", "rest-lists", "client", "run-without-a-browser", "follow-histories"):
         text = page.get(url_of(name), headers={"host": "127.0.0.1:8480"}).content.decode()
         assert "http://127.0.0.1:8480" in text
         assert "127.0.0.1:8000" not in text

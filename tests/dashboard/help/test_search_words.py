@@ -127,6 +127,11 @@ def test_a_misspelled_word_without_results_leads_to_the_word(page: Client) -> No
     assert list(page.get("/help/", {"q": "zzyzx"}).context["similar_words"]) == []
 
 
+@pytest.mark.parametrize("words", ["karp", "Karp-Flatt", "Karp\u2013Flatt", "karp\u2010flatt"])
+def test_hyphens_and_dashes_separate_words(words: str) -> None:
+    assert any(hit.section.anchor == "serial-fraction" for hit in search(words))
+
+
 def test_search_for_ports_finds_those_of_clusters_too() -> None:
     assert "add-a-cluster#ports" in [f"{hit.guide.name}#{hit.section.anchor}" for hit in search("firewall")]
 

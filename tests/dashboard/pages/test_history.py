@@ -76,6 +76,15 @@ def test_a_history_has_no_step_of_trials_that_other_load_slowed(stepped, page, p
     assert (listed["steps"], listed["trials"]) == (0, 6)
 
 
+def test_a_history_counts_the_trials_that_other_load_slowed_and_names_the_rows_of_its_table(stepped, page):
+    stepped.trials.update(trust="degraded", conditions={"disturbances": ["other load"]})
+    context = page.get(address(stepped)).context
+    assert (len(context["found"].entries), context["slowed"]) == (12, 12)
+    named = context["chart"].figure["data"][-1]["rows"]
+    entry = context["found"].entries[0]
+    assert (len(named), named[0]) == (12, f"trial {entry.trial}, {timezone.localtime(entry.ended_at):%Y-%m-%d %H:%M}")
+
+
 def test_a_history_does_not_mix_transports(submit, page, person):
     submit(name="Nightly", repetitions=8, sweep={"hosts": [2]})
     for number in range(8):

@@ -103,6 +103,7 @@ def test_page_of_a_program_shows_commands_patterns_and_versions(maintainer):
         ({"program": "no-such-solver {steps}"}, "no-such-solver is not in the PATH of this server"),
         ({"program": "bin/solver {steps}"}, "bin/solver starts in the empty directory"),
         ({"extract.0.name": "", "extract.0.unit": "", "extract.0.regex": ""}, "Without a figure"),
+        ({"extract.0.label": "elapsed time"}, "“elapsed time” is also measured"),
     ],
 )
 def test_likely_mistakes_are_registered_only_after_confirmation(maintainer, odd, words):
@@ -113,6 +114,14 @@ def test_likely_mistakes_are_registered_only_after_confirmation(maintainer, odd,
     assert Program.latest("solver") is None
     assert maintainer.post(reverse("program-new"), {**FORM, **odd, "anyway": "on"}).status_code == 302
     assert maintainer.post(reverse("program", args=["solver"]), {**FORM, **odd, "title": "Same"}).status_code == 302
+
+
+def test_a_new_program_does_not_replace_one_of_its_name(maintainer):
+    maintainer.post(reverse("program-new"), FORM)
+    refused = maintainer.post(reverse("program-new"), {**FORM, "title": "Another", "program": "/opt/other {steps}"})
+    assert refused.status_code == 422
+    assert list(refused.context["form"].errors) == ["name"]
+    assert (Program.latest("solver").title, Program.latest("solver").version) == ("A solver", 1)
 
 
 def test_a_program_of_path_or_of_an_input_file_needs_no_confirmation(maintainer):

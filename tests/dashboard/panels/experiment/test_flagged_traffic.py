@@ -5,7 +5,7 @@ from django.db import connection
 from django.urls import reverse
 
 from analysis.catalogue import METRICS
-from experiments.models import Configuration, Experiment, Summary, Trial
+from experiments.models import Configuration, Experiment, Measurement, Summary, Trial
 from experiments.selectors import configuration_rows
 from experiments.selectors.study import study_of
 from experiments.traffic import in_statistics
@@ -85,3 +85,7 @@ def test_the_page_of_each_trial_has_the_medians_of_its_experiment(measured, page
     measured.trials.update(trust="unusable")
     words = {tile.metric: tile.words for tile in page.get(trial.get_absolute_url()).context["tiles"]}
     assert words["packets"] == "no repetition has usable traffic"
+    Configuration.objects.filter(pk=trial.configuration_id).update(hosts=1)
+    Measurement.objects.filter(trial=trial, metric="packets").update(value=0)
+    words = {tile.metric: tile.words for tile in page.get(trial.get_absolute_url()).context["tiles"]}
+    assert words["packets"] == "one host sends no packets"

@@ -15,6 +15,7 @@ from dashboard.panels.new.draft import as_yaml, draft_from_post
 from dashboard.panels.new.form import Form
 from dashboard.panels.new.preview import program_notes
 from experiments import workloads
+from experiments.common.processors import usable_cores
 from experiments.library import built_in
 from experiments.models import Artifact, Cluster, Experiment, Program, Project, Trial
 from experiments.specification import parse, parse_yaml
@@ -50,6 +51,34 @@ def test_the_longest_time_has_a_repeat_of_every_measured_trial(page, disturbed, 
     fields = dict(posted(disturbed=disturbed, repetitions="2", warmups="1").lists())
     made = page.post(reverse("new-preview"), fields).context["preview"]
     assert made.most_seconds == pytest.approx(factor * made.seconds)
+
+
+def test_the_preview_warns_of_more_ranks_than_cores(page):
+    def shared(ranks):
+        one_host = {"parameters.ranks_per_host": str(ranks), "sweep_values": ["1", "1500, 9000"]}
+        return page.post(reverse("new-preview"), dict(posted(**one_host).lists())).context["preview"].shared_cores
+
+    assert shared(usable_cores() + 1) == usable_cores()
+    assert shared(usable_cores()) == 0
+
+
+@pytest.mark.parametrize(("most", "refused"), [(3, True), (300, False)])
+def test_the_preview_names_a_quota_that_refuses_the_start(page, settings, most, refused):
+    settings.QUOTA_QUEUED_TRIALS = most
+    notes = page.post(reverse("new-preview"), dict(posted().lists())).context["preview"].notes
+    assert any(f"at most {most} trials queued" in note for note in notes) == refused
+    assert submit(page).status_code == (422 if refused else 302)
+
+
+def test_the_longest_time_is_compared_with_the_budget(page):
+    def made(budget):
+        goal = {"goal.kind": "until", "goal.until": "answered", "goal.matters": "25 %", "goal.budget.time": budget}
+        return page.post(reverse("new-preview"), dict(posted(**goal).lists())).context["preview"]
+
+    ample = made("9 h")
+    assert not ample.exceeds_budget
+    between_s = (ample.seconds + ample.most_seconds) / 2
+    assert made(f"{between_s:.3f} s").exceeds_budget
 
 
 def test_a_rate_or_time_of_the_link_without_a_unit_is_questioned(page):

@@ -5,6 +5,7 @@ import subprocess
 from html import unescape
 
 import pytest
+from django.http import QueryDict
 from django.urls import reverse
 
 from dashboard.panels.trial.siblings import environment_comparison
@@ -68,6 +69,17 @@ def test_it_says_ends_protocol_and_flags_of_a_row(page, trial):
     assert rows(html) == [4]
     for words in ("10.0.0.1", "10.0.0.2", "TCP", "0.003000", "40000 → 20000 [PSH, ACK]", "Len=100"):
         assert words in html
+
+
+def test_one_connection_is_chosen_among_the_listed_packets(page, trial):
+    query = {"filter": "tcp.len > 0", "from_s": "0.05"}
+    listed = rows(ask(page, trial, **query).content.decode())
+    for _ in range(2):  # chosen again, it does not change
+        html = ask(page, trial, **query).content.decode()
+        (link,) = set(re.findall(r'href="([^"]*)"\s+aria-label="Only this connection', html))
+        query = QueryDict(unescape(link).partition("?")[2]).dict()
+        assert (query["filter"], query["from_s"]) == ("(tcp.len > 0) and tcp.stream == 0", "0.05")
+        assert rows(html) == listed
 
 
 def test_its_rows_are_those_of_tshark(page, trial):
