@@ -349,8 +349,8 @@ class MachineSession(Session):
         return process
 
     def _require_disk(self, job: Job, process: Process) -> None:
-        """End a job that fills the disk while its agent is silent: programs can block it."""
-        if process.returncode is None and self.fills_disk(job):
+        """End a job that fills the disk while it blocks its agent."""
+        if self.confined and process.returncode is None:
             self._disk = self._disk_use(job)
             if limit := job.limits.exceeded_on_disk(self._disk):
                 self.agent.kill(limit)

@@ -119,7 +119,7 @@ def test_requests_of_a_job_that_is_killed_do_not_end_the_agent(
 def test_a_job_that_fills_the_disk_while_its_agent_is_blocked_is_ended(
     session: Session, client: Callable[..., Process], tmp_path: Path
 ) -> None:
-    """A request can keep the agent for an hour: with a socket whose end waits for its data."""
+    """A socket whose end waits for its data can keep the agent for an hour."""
     process = client(FILLING, disk_bytes=64 << 20)
     programs = psutil.Process(session.agent.pid).children(recursive=True)
     (agent,) = {mpirun.parent() for mpirun in programs if mpirun.name() == "mpirun"}
