@@ -136,10 +136,7 @@ def _mac(plan: Plan, number: int) -> str:
 
 
 def host_interface(plan: Plan, number: int, merging_limited: bool) -> list[str]:
-    """Return `ip -batch` lines of host `number`, which knows its neighbours.
-
-    The kernel's table of neighbours is one for the machine: a program that asks for 1000 would cut it off from its network.
-    """
+    """Return `ip -batch` lines of host `number`."""
     host = plan.hosts[number - 1]
     return [
         "link set dev lo up",
@@ -147,6 +144,16 @@ def host_interface(plan: Plan, number: int, merging_limited: bool) -> list[str]:
         f"addr add {plan.addresses[host]}/24 dev {HOST_INTERFACE}",
         f"link set dev {HOST_INTERFACE} up",
         f"route add 224.0.0.0/4 dev {HOST_INTERFACE}",
+    ]
+
+
+def neighbours(plan: Plan, number: int) -> list[str]:
+    """Return `ip -batch` lines of host `number`: it asks for no neighbours.
+
+    The kernel's table of them is one for the machine: a program that asks for 1000 would cut it off from its network. Last, as
+    changes of other interfaces search the whole table.
+    """
+    return [
         f"ntable change name arp_cache dev {HOST_INTERFACE} mcast_probes 0",
         *(
             f"neigh add {plan.addresses[other]} lladdr {_mac(plan, at)} dev {HOST_INTERFACE} nud permanent"

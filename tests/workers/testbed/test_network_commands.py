@@ -25,6 +25,8 @@ def test_a_host_gets_one_shaped_interface_and_a_port_on_the_bridge() -> None:
         "addr add 10.77.0.2/24 dev eth0",
         "link set dev eth0 up",
         "route add 224.0.0.0/4 dev eth0",
+    ]
+    assert commands.neighbours(PLAN, 2) == [
         "ntable change name arp_cache dev eth0 mcast_probes 0",
         "neigh add 10.77.0.1 lladdr 02:00:00:00:00:01 dev eth0 nud permanent",
     ]
