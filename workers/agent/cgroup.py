@@ -32,6 +32,10 @@ class Group:
             return None
         _remove_old(parent)
         path = parent / f"{NAME}{os.getpid()}-{next(_NUMBERS)}"
+        with contextlib.suppress(
+            OSError
+        ):  # optional: thousands of processes then share half of the processors with the site
+            (parent / "cgroup.subtree_control").write_text("+cpu")
         try:
             (parent / "cgroup.subtree_control").write_text(" ".join(f"+{name}" for name in CONTROLLERS))
             path.mkdir()

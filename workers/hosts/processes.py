@@ -17,7 +17,7 @@ import tempfile
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,6 +64,9 @@ class Ended:
 class Agent(ABC):
     """Worker's side of a running agent: thread-safe, a context manager."""
 
+    is_here = False
+    """True if killing it ends its programs."""
+
     def __init__(self, channel: Channel, process: subprocess.Popen[bytes], stderr: IO[bytes]) -> None:
         self._lock = threading.RLock()
         self._sequence = 0
@@ -72,6 +75,9 @@ class Agent(ABC):
         self._stderr = stderr
         self._channel = channel
         self._process = process
+        self.while_silent: Callable[[], object] = lambda: None
+        """Called while an answer or an end is awaited."""
+        self._killed_because = ""
 
     def __enter__(self) -> Agent:
         return self
@@ -99,6 +105,7 @@ class Agent(ABC):
             while (remaining_s := deadline - time.monotonic()) > 0:
                 received = self._receive(min(remaining_s, WAIT_SLICE_S))
                 if received is None:
+                    self.while_silent()
                     continue
                 message, passed = received
                 if message.get("answers") == self._sequence:
@@ -107,7 +114,10 @@ class Agent(ABC):
                         raise OSError(message["errno"] or 0, message["error"])
                     return message, passed
                 self._channel.discard(passed)  # the answer to a request that an exception interrupted
-            raise ClusterUnavailable(f"The agent of the cluster did not answer within {amount(ANSWER_LIMIT_S, 's')}.")
+            silence = f"The agent of the cluster did not answer within {amount(ANSWER_LIMIT_S, 's')}."
+            if self.is_here:  # its programs may block it, and no limit would hold for them
+                self.kill(silence)
+            raise ClusterUnavailable(silence)
 
     def alive(self) -> bool:
         """Return whether the agent runs."""
@@ -127,6 +137,13 @@ class Agent(ABC):
                     self._channel.discard(received[1])
                 if remaining_s <= 0:  # also if the other end never stops sending
                     return self._ended.get(pid)
+            if received is None and time.monotonic() < deadline:
+                self.while_silent()
+
+    def kill(self, reason: str) -> None:
+        """End everything at once, also if the agent is blocked."""
+        self._killed_because = reason
+        self._process.kill()
 
     def close(self) -> None:
         """End everything. Idempotent; returns after the agent and its programs have ended."""
@@ -205,6 +222,8 @@ class Agent(ABC):
 
     def exit_report(self) -> str:
         """Return why the agent ended, with its last line of output."""
+        if self._killed_because:
+            return self._killed_because
         words = b""
         if not self._stderr.closed:
             self._stderr.seek(0)
@@ -217,6 +236,8 @@ class Agent(ABC):
 
 class LocalAgent(Agent):
     """Agent that is our child, on the test-bed inside its own namespaces."""
+
+    is_here = True
 
     def __init__(self, prefix: Sequence[str] = ()) -> None:
         """Start the agent behind `prefix` (namespaces). Raises ClusterUnavailable."""

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
@@ -335,7 +336,7 @@ class MachineSession(Session):
             granted = (*map(Path, job.wrapper), *counting, *self.needed, *program)
             readable = [path for path in granted if path.is_absolute()]
             self._disk = DiskUse(0, 0, *free_space(job.workdir))
-            return self.agent.spawn(
+            process = self.agent.spawn(
                 self.argv(job),
                 environment=self.environment_variables(),
                 directory=job.workdir.resolve(),
@@ -344,6 +345,15 @@ class MachineSession(Session):
                 job=True,
                 sandbox=job.limits.plan(readable=readable, writable=writable) if self.confined else None,
             )
+        self.agent.while_silent = partial(self._require_disk, job, process)
+        return process
+
+    def _require_disk(self, job: Job, process: Process) -> None:
+        """End a job that fills the disk while it blocks its agent."""
+        if self.confined and process.returncode is None:
+            self._disk = self._disk_use(job)
+            if limit := job.limits.exceeded_on_disk(self._disk):
+                self.agent.kill(limit)
 
     def _require_launch_command(self, job: Job) -> None:
         launch = job.launch or self.usual_launch
@@ -380,8 +390,11 @@ class MachineSession(Session):
     def exceeded(self, job: Job) -> str:
         if not self.confined:
             return ""
-        self._disk = job.limits.disk_use(outermost([job.workdir, job.report_dir]))
+        self._disk = self._disk_use(job)
         return job.limits.exceeded(self.agent.ask("use")[0], self._disk)
+
+    def _disk_use(self, job: Job) -> DiskUse:
+        return job.limits.disk_use(outermost([job.workdir, job.report_dir]))
 
     def fills_disk(self, job: Job) -> bool:
         return self.confined and job.limits.may_be_exceeded(self._disk, job.workdir)

@@ -147,6 +147,10 @@ class Limits:
                 f"It took more than the {size(self.most_memory_bytes)} of memory that a trial may have: "
                 "RANKWIRE_TRIAL_MEMORY_MIB sets this."
             )
+        return self.exceeded_on_disk(disk)
+
+    def exceeded_on_disk(self, disk: DiskUse) -> str:
+        """Return the limit of the disk that a trial reached, as a sentence."""
         if disk.bytes > self.disk_bytes + MIB:  # one file may have all of it, beside the reports of the ranks
             return f"It wrote more than the {size(self.disk_bytes)} that a trial may have on disk."
         if disk.files > self.files:

@@ -121,15 +121,18 @@ def taps(plan: Plan) -> list[str]:
 
 def host_wire(plan: Plan, number: int) -> list[str]:
     """Return `ip -batch` lines of the hub: the interface of host `number`."""
-    host = plan.hosts[number - 1]
-    # The last byte but one is the site, by which the second site's recording selects local frames.
-    mac = f"02:00:00:00:{int(plan.second_site(number)):02x}:{number:02x}"
+    host, mac = plan.hosts[number - 1], _mac(plan, number)
     if plan.relayed and plan.topology != "two sites":
         return [f"link set dev w{number} address {mac} netns {host} name {HOST_INTERFACE}"]
     return [
         f"link add name {host} mtu {plan.mtu} txqueuelen 1000 type veth peer name {HOST_INTERFACE} mtu {plan.mtu} "
         f"address {mac} netns {host}"
     ]
+
+
+def _mac(plan: Plan, number: int) -> str:
+    """Return the address of a host; the second site's recording selects by its site."""
+    return f"02:00:00:00:{int(plan.second_site(number)):02x}:{number:02x}"
 
 
 def host_interface(plan: Plan, number: int, merging_limited: bool) -> list[str]:
@@ -141,6 +144,22 @@ def host_interface(plan: Plan, number: int, merging_limited: bool) -> list[str]:
         f"addr add {plan.addresses[host]}/24 dev {HOST_INTERFACE}",
         f"link set dev {HOST_INTERFACE} up",
         f"route add 224.0.0.0/4 dev {HOST_INTERFACE}",
+    ]
+
+
+def neighbours(plan: Plan, number: int) -> list[str]:
+    """Return `ip -batch` lines of host `number`: it asks for no neighbours.
+
+    The kernel's table of them is one for the machine: a program that asks for 1000 would cut it off from its network. Last, as
+    changes of other interfaces search the whole table.
+    """
+    return [
+        f"ntable change name arp_cache dev {HOST_INTERFACE} mcast_probes 0",
+        *(
+            f"neigh add {plan.addresses[other]} lladdr {_mac(plan, at)} dev {HOST_INTERFACE} nud permanent"
+            for at, other in enumerate(plan.hosts, start=1)
+            if at != number
+        ),
     ]
 
 

@@ -81,6 +81,9 @@ def build(plan: Plan, relay: str) -> Built:
     for interface in commands.hub_interfaces(plan):
         _run(commands.offloads_off(interface, merging_limited))
     _batch("tc", commands.hub_shaping(plan))
+    for number, host in enumerate(plan.hosts, start=1):
+        with _inside(host):
+            _batch("ip", commands.neighbours(plan, number))
     if losing := commands.losing_interfaces(plan):
         _run(["nft", "-f", "-"], emulation.nft_loss(losing, plan.loss))
     on_taps = plan.relayed and plan.topology != "two sites"

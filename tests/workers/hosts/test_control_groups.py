@@ -101,6 +101,22 @@ def test_a_limit_that_is_refused_leaves_no_group(tree: Tree, monkeypatch: pytest
     assert not tree.groups()
 
 
+def test_a_trial_shares_the_processors_with_the_site_if_the_kernel_permits(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_text, refused = Path.write_text, []
+
+    def write(path: Path, text: str) -> int:
+        if text == "+cpu":
+            refused.append(path)
+            raise PermissionError(path)
+        return write_text(path, text)
+
+    monkeypatch.setattr(Path, "write_text", write)
+    assert made(tree).path.exists()
+    assert refused == [tree.parent / "cgroup.subtree_control"]
+
+
 @pytest.mark.parametrize("line", ["0::/system.slice/rankwire.service/worker", "0::/"])
 def test_it_knows_the_workers_own_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str) -> None:
     expected = tmp_path / line.removeprefix("0::/")

@@ -26,6 +26,10 @@ def test_a_host_gets_one_shaped_interface_and_a_port_on_the_bridge() -> None:
         "link set dev eth0 up",
         "route add 224.0.0.0/4 dev eth0",
     ]
+    assert commands.neighbours(PLAN, 2) == [
+        "ntable change name arp_cache dev eth0 mcast_probes 0",
+        "neigh add 10.77.0.1 lladdr 02:00:00:00:00:01 dev eth0 nud permanent",
+    ]
     assert commands.ports(PLAN, merging_limited=False) == [
         "link set dev n1 master br0 up",
         "link set dev n2 master br0 up",

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
+from analysis.numbers import size
 from tests.workers.clusters.trials import PlainLink, run
 from workers import launchers
+from workers.errors import ClusterUnavailable
 from workers.hosts.processes import Process
 from workers.launchers import Job, Session
 from workers.testbed.fabric import RSH_SOCKET
@@ -37,6 +40,13 @@ ends = [accepted, *(connected() for _ in range(300))]
 for end in ends:
     request(end, b"nowhere\\0true" if end is not ends[-1] else b"n1\\0id > foreign")
 """
+FILLING = """
+while not pathlib.Path("go").exists():
+    time.sleep(0.01)
+for number in range(8):
+    pathlib.Path(str(number)).write_bytes(bytes(32 << 20))
+time.sleep(60)
+"""
 FLOODING = """
 ends = []
 while len(ends) < 400:
@@ -54,11 +64,12 @@ def session() -> Iterator[Session]:
 
 
 @pytest.fixture
-def client(session: Session, make_job: Callable[..., Job], tmp_path: Path) -> Callable[[str], Process]:
+def client(session: Session, make_job: Callable[..., Job], tmp_path: Path) -> Callable[..., Process]:
     """Start a job that asks the remote shell."""
 
-    def start(program: str) -> Process:
+    def start(program: str, **limits: int) -> Process:
         job = make_job(session, "/usr/bin/python3", "-c", CLIENT + program)
+        job = replace(job, limits=replace(job.limits, **limits))
         return session.launch(job, stdout=tmp_path / "out", stderr=tmp_path / "err")
 
     return start
@@ -103,3 +114,17 @@ def test_requests_of_a_job_that_is_killed_do_not_end_the_agent(
     eventually((tmp_path / "ready").exists)
     assert process.terminate(0.0) < 0
     require_untouched(session, make_job(session, "echo", "ended"))
+
+
+def test_a_job_that_fills_the_disk_while_its_agent_is_blocked_is_ended(
+    session: Session, client: Callable[..., Process], tmp_path: Path
+) -> None:
+    """A socket whose end waits for its data can keep the agent for an hour."""
+    process = client(FILLING, disk_bytes=64 << 20)
+    programs = psutil.Process(session.agent.pid).children(recursive=True)
+    (agent,) = {mpirun.parent() for mpirun in programs if mpirun.name() == "mpirun"}
+    agent.send_signal(signal.SIGSTOP)
+    (tmp_path / "go").touch()
+    with pytest.raises(ClusterUnavailable, match=f"more than the {size(64 << 20)} that a trial may have on disk"):
+        process.terminate()
+    assert not psutil.wait_procs(programs, timeout=20)[1]

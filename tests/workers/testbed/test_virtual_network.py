@@ -32,6 +32,16 @@ else:
     peer.sendall(bytes(4_000_000))
 """
 
+# A socket that names its interface takes every address for a neighbour. The kernel would wait 3 s for each.
+STRANGERS = """
+import socket, subprocess
+sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+sender.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"eth0")
+for number in range(200):
+    sender.sendto(b"", (f"10.99.0.{number}", 9))
+subprocess.run(["ip", "neigh", "show"])
+"""
+
 
 def test_each_host_knows_its_own_name_and_every_other(testbed: Session) -> None:
     for number, host in enumerate(testbed.hosts, start=1):
@@ -45,6 +55,13 @@ def test_a_host_reaches_the_others_and_nothing_else(testbed: Session) -> None:
     assert "10.77.0.0/24 dev eth0" in routes
     assert "inet6" not in output_of(testbed, "ip", "address", host="n2")
     assert "1 received" in output_of(testbed, "ping", "-c", "1", "-W", "5", "n4", host="n2")
+
+
+def test_a_host_asks_for_no_neighbour_so_that_none_occupies_the_table_of_the_machine(testbed: Session) -> None:
+    words = output_of(testbed, "/usr/bin/python3", "-c", STRANGERS, host="n2").split()
+    assert words.count("PERMANENT") == len(testbed.hosts) - 1
+    assert "FAILED" in words
+    assert "INCOMPLETE" not in words
 
 
 @pytest.mark.parametrize("interface", ["eth0", "n2"])
