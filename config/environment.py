@@ -241,6 +241,10 @@ class Environment(BaseModel):
     RANKWIRE_BEHIND_TLS: bool = setting(
         False, "1 behind a proxy that ends TLS and sets `X-Forwarded-Proto`: secure cookies, redirect to https, HSTS"
     )
+    RANKWIRE_FORWARDED_FOR: bool = setting(
+        False,
+        "1 behind a proxy that adds the client's address to `X-Forwarded-For`: limits count by it instead of the proxy's",
+    )
     RANKWIRE_PREFIX: Prefix = setting(
         "",
         "Path of the site below which all pages are; see [Behind a proxy](../how-to/run-behind-a-proxy.md)",

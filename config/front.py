@@ -307,10 +307,13 @@ def drop_late(channels: list[Channel]) -> None:
 
 
 def logged(application: Callable[..., Any], log: Any) -> Callable[..., Any]:
-    """Return ``application`` that logs each answer when its body begins."""
+    """Return ``application`` behind a proxy's addresses, with a log of its answers."""
 
     def serve(environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
         began, answer = time.monotonic(), SimpleNamespace(status="-", headers=[], sent=None)
+        if settings.FORWARDED_FOR:  # waitress would cut an address of IPv6; entries before the last are the client's
+            last = environ.get("HTTP_X_FORWARDED_FOR", "").rpartition(",")[2].strip()
+            environ["REMOTE_ADDR"] = last or environ["REMOTE_ADDR"]
 
         def start(status: str, headers: list[tuple[str, str]], *rest: Any) -> Any:
             answer.status, answer.headers = status, headers

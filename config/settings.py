@@ -271,6 +271,7 @@ if ENVIRONMENT.RANKWIRE_BEHIND_TLS:
     ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https"
 else:
     MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = True  # browsers allow it on localhost only
+FORWARDED_FOR = ENVIRONMENT.RANKWIRE_FORWARDED_FOR
 X_FRAME_OPTIONS = "DENY"
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 4000  # the form of a program has 100 figures at most, each with 16 fields
 MAX_BODY_BYTES = 8 << 20  # of a request

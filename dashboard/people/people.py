@@ -180,11 +180,15 @@ CHANGES: Final = {
         "was closed: it can no longer sign in.",
         accounts.close_account,
         lambda user: user.is_active,
-        "Its sessions and tokens end now. Its experiments stay. You can reopen the account.",
+        "Its sessions and tokens are refused until you reopen the account. Its experiments stay.",
         "This is your own account: you are signed out now, and only another superuser can reopen it.",
     ),
     "reopen": AccountChange(
-        "Reopen account", "was reopened.", accounts.reopen_account, lambda user: not user.is_active
+        "Reopen account",
+        "was reopened.",
+        accounts.reopen_account,
+        lambda user: not user.is_active,
+        "Its old sessions and tokens work again. To end them, have its password changed.",
     ),
     "personal-data": AccountChange(
         "Remove personal data",

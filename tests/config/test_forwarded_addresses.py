@@ -1,0 +1,55 @@
+"""Limits per address behind the documented proxies."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from http.client import HTTPSConnection
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+
+from tests.browser.proxies import caddy, nginx
+from tests.conftest import Services
+from tests.dashboard.people.directory_server import make_certificate
+from tests.web_process import running_site
+
+pytestmark = [pytest.mark.django_db, pytest.mark.timeout(240)]
+_CSRF = "a" * 32
+
+
+@pytest.mark.parametrize(
+    ("proxy", "first", "second"), [(caddy, "127.0.0.3", "127.0.0.4"), (nginx, "127.0.0.5", "127.0.0.6")]
+)
+def test_one_client_uses_up_no_limit_of_another(
+    services: Services,
+    django_db_setup: None,
+    tmp_path: Path,
+    proxy: Callable[..., AbstractContextManager[int]],
+    first: str,
+    second: str,
+) -> None:
+    make_certificate(tmp_path)
+    trust = ssl.create_default_context(cafile=str(tmp_path / "certificate.pem"))
+    variables = {"RANKWIRE_PREFIX": "/rankwire", "RANKWIRE_BEHIND_TLS": "1", "RANKWIRE_FORWARDED_FOR": "1"}
+    with running_site(services, **variables) as behind, proxy(tmp_path, behind.port) as port:
+
+        def open_reset_link(client: str, forged: str) -> int:
+            connection = HTTPSConnection("localhost", port, context=trust, timeout=20, source_address=(client, 0))
+            headers = {
+                "Cookie": f"csrftoken={_CSRF}",
+                "Referer": f"https://localhost:{port}/",
+                "Content-Type": "application/x-www-form-urlencoded",
+                "X-Forwarded-For": forged,
+            }
+            body = urlencode({"csrfmiddlewaretoken": _CSRF})
+            connection.request("POST", "/rankwire/account/password/reset/1-abc-def/", body, headers)
+            status = connection.getresponse().status
+            connection.close()
+            return status
+
+        attacks = [open_reset_link(first, f"192.0.2.{number}") for number in range(21)]
+        assert attacks == [200] * 20 + [429]
+        assert open_reset_link(second, first) == 200
