@@ -108,7 +108,9 @@ def test_the_status_of_a_command_comes_through_a_login(commands: Callable[[str, 
 
 def test_a_login_that_runs_no_command_gives_no_answer(commands: Callable[[str, str], Path]) -> None:
     commands("ssh", "echo 4711; echo This account is currently not available.")
-    with pytest.raises(ClusterUnavailable, match=r"not available\. Job rankwire-1 may remain if ssh reached the host: cancel it\.$"):
+    with pytest.raises(
+        ClusterUnavailable, match=r"not available\. Job rankwire-1 may remain if ssh reached the host: cancel it\.$"
+    ):
         launcher_of("slurm", login={"host": "gate"}).queue.submit(1, "", "rankwire-1")
     (reached,) = launcher_of("slurm", login={"host": "gate"}).reach()
     assert "not available" in reached.problem
