@@ -173,7 +173,7 @@ _PLAIN: dict[str, tuple[str, str, Choices]] = {
         "",
         (
             ("summary", "Record time, calls and messages"),
-            ("trace", "Also record the last calls"),
+            ("trace", "Also record the last calls (trace)"),
             ("none", "Record nothing"),
         ),
     ),

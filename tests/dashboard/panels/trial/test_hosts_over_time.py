@@ -175,6 +175,16 @@ def test_a_step_of_the_map_leads_to_the_packets_of_its_time(page, trial):
         assert [[float(word) for word in words] for words in heat["columns"]] == [[], [0, 0.5], [0.5, 1.5]]
 
 
+def test_a_panel_without_counters_leads_to_the_samples_that_exist(page, trial):
+    def links() -> list[str]:
+        html = page.get(reverse("trial-hosts", args=[trial.pk]), {"of": "counters"}).content.decode()
+        return re.findall(r'href="(\?tab=\w+)"', html)
+
+    assert links() == ["?tab=time"]
+    trial.artifacts.get(kind="samples").delete()
+    assert links() == []
+
+
 def test_it_shows_drops_where_there_were_any(page, trial):
     factories.store_again(trial.artifacts.get(kind="samples"), json.dumps([row(1.0, drops=4)]).encode())
     assert ">Dropped</button>" in panel(page, trial)
