@@ -27,7 +27,7 @@ def answer_best_settings(question: ExperimentQuestion) -> Answer:
     best = candidates[0]
     ratio, interval, is_better = grid.compare(start, best)
     figures = (
-        Figure("best", point_words(question.factors, best.parameters)),
+        Figure("best", point_words(question.factors, (best if ratio > 1 else start).parameters)),
         *map(grid.figure, [*candidates, start]),
         *(
             Figure.within(TIMES_THE_START, r, "1", i, grid.figure(p).where)
@@ -48,7 +48,9 @@ def answer_best_settings(question: ExperimentQuestion) -> Answer:
     open_ones = [point for point in candidates if not grid.clearly(point, start)]
     pairs = [compared(grid, start, point, equal=question.equal) for point in open_ones]
     missing = repeat(grid, pairs)
-    return Answer("best settings", words.undecided(grid, best), "open", figures, (), missing, grid.claims.scatter)
+    return Answer(
+        "best settings", words.undecided(grid, best, ratio, interval), "open", figures, (), missing, grid.claims.scatter
+    )
 
 
 def _unconfirmed(question: ExperimentQuestion, search: Searched) -> Answer:

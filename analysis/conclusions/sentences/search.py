@@ -6,7 +6,7 @@ from typing import Final
 
 from analysis.conclusions.observations.grid import Grid
 from analysis.conclusions.wording import first_up, percent, point_words
-from analysis.numbers import plural, significant
+from analysis.numbers import plural, significant, with_interval
 from analysis.scaling import Point
 from analysis.statistics import Interval
 
@@ -32,9 +32,12 @@ def no_gain(most: float) -> str:
     return f"The starting settings are as good as the best ones found. These gain at most {percent(most)}."
 
 
-def undecided(grid: Grid, point: Point) -> str:
+def undecided(grid: Grid, point: Point, ratio: float, interval: Interval | None) -> str:
     name = point_words(grid.question.factors, point.parameters)
-    return f"No settings are measurably better than the starting ones yet. The best candidate is {name}."
+    return (
+        "No settings are measurably better than the starting ones yet. "
+        f"The best candidate, {name}, is {with_interval(ratio, interval, digits=3)} times as good."
+    )
 
 
 def so_far(name: str, looked: float | None) -> str:

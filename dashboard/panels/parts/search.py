@@ -36,7 +36,7 @@ def search_part(measured: Measured, targets: Mapping[str, str]) -> dict[str, Any
         row["looked"] = numbers.NOTHING if looked is None else numbers.significant(looked, 3)
     shares = importance(search.space, searched.results, higher_is_better=is_rate)
     words = [parameters_sentence(t.result.settings, names, experiment.workload) for t in trials]
-    best = candidates[0]["parameters"] if candidates else None
+    best = candidates[0]["parameters"] if candidates and candidates[0]["gain"] > 1 else None
     return {
         "metric": find(spec.optimised, experiment.specification).label,
         "chart": best_so_far(
