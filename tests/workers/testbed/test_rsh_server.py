@@ -67,7 +67,7 @@ def session() -> Iterator[Session]:
 def client(session: Session, make_job: Callable[..., Job], tmp_path: Path) -> Callable[..., Process]:
     """Start a job that asks the remote shell."""
 
-    def start(program: str, **limits: int) -> Process:
+    def start(program: str, **limits: Any) -> Process:
         job = make_job(session, "/usr/bin/python3", "-c", CLIENT + program)
         job = replace(job, limits=replace(job.limits, **limits))
         return session.launch(job, stdout=tmp_path / "out", stderr=tmp_path / "err")
