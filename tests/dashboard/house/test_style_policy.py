@@ -55,3 +55,10 @@ def test_it_sees_what_is_inline(text):
 def test_it_keeps_markup_made_in_python_and_in_scripts_free_of_inline_styles():
     for file in [*Path(settings.BASE_DIR, "dashboard").rglob("*.py"), *Path(settings.BASE_DIR, "static").glob("*.js")]:
         assert not re.search(r"""<\w[^<>]*\sstyle\s*=|<style|setAttribute\(\s*["']style""", file.read_text()), file
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(TEMPLATES)))
+def test_no_footer_is_text_alone(file):
+    """A footer of a panel without an element is hidden: what it includes may be empty."""
+    footers = re.findall(r"(?s)<footer[^>]*>(.*?)</footer>", file.read_text())
+    assert [text for text in footers if not re.search(r"<\w|{% include ", text)] == []
