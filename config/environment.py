@@ -159,7 +159,9 @@ class Environment(BaseModel):
         "Machine-hours of a project in 30 days; then its trials wait. All hosts of the test-bed are one machine",
         ge=0,
     )
-    RANKWIRE_QUOTA_DISK_GIB: int = setting(500, "GiB of files of a project; then it queues no more trials", ge=0)
+    RANKWIRE_QUOTA_DISK_GIB: int = setting(
+        500, "GiB of files of a project, with its trash; then it queues no more trials", ge=0
+    )
     RANKWIRE_QUOTA_CAPTURE_GIB: int = setting(
         250, "GiB of captures among them; then it queues no more trials with a capture", ge=0
     )

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from analysis.numbers import grouped, plural, significant
 from experiments.errors import FieldError, InvalidSpec
-from experiments.models import Artifact, Project, State, Trial
+from experiments.models import Artifact, Deleted, Project, State, Trial
 from experiments.models.usage import machine_hours
 
 GIB: Final = 1 << 30
@@ -45,7 +45,7 @@ class Quota:
 
 
 def quotas_of(projects: Collection[Project]) -> dict[int, list[Quota]]:
-    """Return the limits and use of each project by key; three queries."""
+    """Return the limits and use of each project by key; four queries."""
     keys = [project.pk for project in projects]
     queued = Trial.objects.filter(state=State.QUEUED, experiment__project__in=keys).order_by()
     waiting = dict(queued.values_list("experiment__project").annotate(count=Count("pk")))
@@ -56,23 +56,31 @@ def quotas_of(projects: Collection[Project]) -> dict[int, list[Quota]]:
         .values_list("trial__experiment__project")
         .annotate(all=Sum("size_bytes"), captures=Sum("size_bytes", filter=Q(kind=Artifact.Kind.CAPTURE), default=0))
     )
+    trash = Deleted.objects.filter(project__in=keys).order_by().values_list("project")
+    in_trash = dict(trash.annotate(size=Sum("bytes")))  # on the disk until it is emptied
     stored_bytes = {pk: (size, captures) for pk, size, captures in sums}
     return {
         project.pk: _limits(
-            project, waiting.get(project.pk, 0), hours[project.pk], stored_bytes.get(project.pk, (0, 0))
+            project,
+            waiting.get(project.pk, 0),
+            hours[project.pk],
+            stored_bytes.get(project.pk, (0, 0)),
+            in_trash.get(project.pk, 0),
         )
         for project in projects
     }
 
 
-def _limits(project: Project, waiting: int, hours: tuple[float, int], stored_bytes: tuple[int, int]) -> list[Quota]:
+def _limits(
+    project: Project, waiting: int, hours: tuple[float, int], stored_bytes: tuple[int, int], in_trash: int
+) -> list[Quota]:
     most_queued = _most(project.most_queued_trials, settings.QUOTA_QUEUED_TRIALS)
     most_disk = _most(project.most_disk_gib, settings.QUOTA_DISK_GIB)
     most_captures = _most(project.most_capture_gib, settings.QUOTA_CAPTURE_GIB)
     return [
         Quota("queued_trials", "Queued", "trials", "repetitions", waiting, most_queued),
         Quota("machine_hours", "Machine-hours in 30 days", "hours", "cluster", *hours),
-        Quota("disk_gib", "Files", "GiB", "repetitions", stored_bytes[0] / GIB, most_disk),
+        Quota("disk_gib", "Files", "GiB", "repetitions", (stored_bytes[0] + in_trash) / GIB, most_disk),
         Quota("capture_gib", "Captures", "GiB", "capture", stored_bytes[1] / GIB, most_captures),
     ]
 

@@ -7,6 +7,7 @@ exist. Sending happens between two short transactions: a message is claimed for 
 from __future__ import annotations
 
 import smtplib
+import time
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
@@ -29,6 +30,8 @@ NO_MAIL: Final = "This installation sends no mail: RANKWIRE_SMTP_URL is not set.
 NO_ADDRESS: Final = "This account has no e-mail address."
 _AT_ONCE: Final = 200
 """Messages of one task; the next sweep continues."""
+_TASK_S: Final = 20.0
+"""Time of one task, of which slow receivers take 10 s each: exports of users wait for the same worker."""
 T = TypeVar("T")
 log = structlog.get_logger()
 
@@ -43,8 +46,9 @@ def work() -> None:
     while (event := Event.objects.without_notifications().first()) is not None:
         if not tell(event.pk):
             break  # another one is at it
+    ends_at = time.monotonic() + _TASK_S
     for _ in range(_AT_ONCE):
-        if (delivery := Delivery.claim_next()) is None:
+        if time.monotonic() > ends_at or (delivery := Delivery.claim_next()) is None:
             break
         send(delivery)
 

@@ -169,7 +169,11 @@ class Delivery(models.Model):
         self._end(self.State.DROPPED, why)
 
     def put_off(self, why: str) -> None:
-        """Record a failed attempt; retry after a wait that grows fourfold, or fail."""
+        """Record a failed attempt; retry after a wait that grows fourfold, or fail.
+
+        Other messages to its webhook wait too: a receiver that does not answer must not delay those of others.
+        """
+        Delivery.objects.due().filter(webhook__isnull=False, webhook=self.webhook_id).update(due_at=Now() + _FIRST_WAIT)
         if self.attempts >= MOST_ATTEMPTS or self.event_id is None:
             self._end(self.State.FAILED, why)
         else:

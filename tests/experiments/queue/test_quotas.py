@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.utils import timezone
 
 from experiments.errors import InvalidSpec
 from experiments.library import load_defaults
-from experiments.models import Artifact, Experiment, Project, State, Usage
+from experiments.models import Artifact, Deleted, Experiment, Project, State, Usage
 from experiments.selectors import quotas
 from tests.experiments.races import at_once
 from tests.experiments.specifications import specification
@@ -86,12 +87,18 @@ def test_hours_files_and_captures_are_refused_at_their_fields(project: Project) 
     assert set(refused()) == {"cluster"}
 
 
-def test_quotas_of_returns_the_use_of_all_projects_in_three_queries(
+def test_files_in_the_trash_count(project: Project) -> None:
+    Project.objects.update(most_disk_gib=1)
+    Deleted.objects.create(uid=uuid4(), slug="a", name="A", workload="ring", project=project, bytes=1 << 30)
+    assert set(refused()) == {"repetitions"}
+
+
+def test_quotas_of_returns_the_use_of_all_projects_in_four_queries(
     project: Project, django_assert_num_queries: Any
 ) -> None:
     submitted()
     other = Project.objects.create(slug="other", name="Other", most_queued_trials=0)
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(4):
         taken = quotas.quotas_of([project, other])
     assert [quota.words for quota in taken[other.pk]][:2] == ["0 trials, without limit", "0 of 10\u202f000 hours"]
     assert taken[project.pk][0].used == 4

@@ -208,6 +208,28 @@ def test_a_message_that_is_refused_is_tried_again_later_and_not_for_ever(
     assert len(receiver.messages) == 5
 
 
+def test_a_receiver_that_fails_delays_no_message_to_others(experiment: Experiment, receiver: Receiver) -> None:
+    failing = Webhook.objects.create(project=experiment.project, url=f"{receiver.url}/failing")
+    well = Webhook.objects.create(project=experiment.project, url=receiver.url)
+    receiver.statuses = [500]
+    run(experiment, failing=1)
+    outbox.work()
+    attempts = Delivery.objects.filter(webhook=failing).order_by("-attempts").values_list("attempts", "state")
+    assert list(attempts) == [(1, "waiting"), (0, "waiting")]
+    assert set(Delivery.objects.filter(webhook=well).values_list("state", flat=True)) == {"sent"}
+
+
+def test_a_task_of_sending_ends_in_time(
+    experiment: Experiment, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Webhook.objects.create(project=experiment.project, url=receiver.url)
+    run(experiment)
+    monkeypatch.setattr(outbox, "_TASK_S", -1.0)
+    outbox.work()
+    assert receiver.messages == []
+    assert outbox.is_waiting()
+
+
 @pytest.mark.parametrize("line", [b"SSH-2.0-secret\r\n", b"\0\0\r\n", b"HTTP/1.1 \0\r\n\r\n", b"x" * 100_000])
 def test_an_answer_that_is_no_http_is_not_shown(
     experiment: Experiment, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, line: bytes
