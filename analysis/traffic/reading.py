@@ -86,7 +86,7 @@ class Reading:
         *,
         one_thread: bool,
     ) -> ReadResults:
-        """Read all packets, then compute the results, in two threads, or in ``one_thread``.
+        """Read all packets, then compute the results, in two threads or ``one_thread``.
 
         This thread reads and measures volume and rates; the other follows connections and hosts, at most DEPTH tables later.
         """

@@ -170,7 +170,7 @@ def _causes(grid: Grid, scale: Factor, choices: Sequence[Factor]) -> tuple[Cause
 
 
 def _scaling(grid: Grid, scale: Factor, members: list[Point], choices: int) -> Answer:
-    """Return the answer of the points of one choice; the answers of all choices hold together."""
+    """Return the answer of the points of one choice; all choices' hold together."""
     question = grid.question
     others = [*question.other_points, *(point for point in grid.points if point not in members)]
     part = replace(question, points=members, factors=[scale], other_points=others, slices=question.slices * choices)

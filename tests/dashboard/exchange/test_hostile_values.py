@@ -85,7 +85,7 @@ def bundle(person: User) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("value", [1e101, -1e308])
 def test_import_refuses_numbers_that_cannot_be_added_up(person: User, bundle: dict[str, bytes], value: float) -> None:
-    """One of them ended the home page, Explore and exports of all members of the project."""
+    """One of them ended home, Explore and exports of all members of the project."""
     api = client_of(person)
     name = next(name for name in bundle if name.endswith("/trial.json"))
     trial = json.loads(bundle[name])

@@ -195,7 +195,7 @@ def test_upload_counts_a_file_for_each_trial_that_names_it(tmp_path: Path, db: N
 def test_packets_of_a_description_count_as_processor_time(
     tmp_path: Path, db: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A second thread took nearly all of it, and no limit saw that: 5 MB of an upload are 16 GiB of packets."""
+    """A second thread took nearly all of it: 5 MB sent are 16 GiB of packets."""
     follow = TcpAccumulator.update
 
     def use_up(accumulator: TcpAccumulator, *tables: Any) -> None:
