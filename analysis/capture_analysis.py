@@ -94,6 +94,7 @@ def analyse(
     bootstrap: int = 0,
     link_rate_bps: float | None = None,
     host_ranks: Mapping[str, Sequence[int]] | None = None,
+    one_thread: bool = False,
 ) -> CaptureAnalysis:
     """Compute the metrics of a capture in bounded memory.
 
@@ -117,6 +118,8 @@ def analyse(
         Rate of every host's link.
     host_ranks
         {address: its ranks}, for MPI libraries that do not name ranks on their connections.
+    one_thread
+        Work in the caller's thread, whose processor time ``progress`` may limit by an exception.
 
     Returns
     -------
@@ -129,7 +132,8 @@ def analyse(
     """
 
     with rereadable(path) as file:
-        results = Reading(mtu, mpi_ports, link_rate_bps).read(file, decoder, progress, bootstrap, host_ranks or {})
+        reader = Reading(mtu, mpi_ports, link_rate_bps)
+        results = reader.read(file, decoder, progress, bootstrap, host_ranks or {}, one_thread=one_thread)
     reading, connected = results.reading, results.connected
     reading.facts["notes"] += _left_out(connected.count, connected.limits) + reading.notes()
     whole, rates = results.everything

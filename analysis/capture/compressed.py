@@ -18,6 +18,8 @@ MOST_TIMES: Final = 16
 """Largest ratio of unpacked to compressed bytes,"""
 ALWAYS_BYTES: Final = 1 << 28
 """and the unpacked bytes that are always allowed."""
+_MOST_EMPTY: Final = 1 << 24
+"""Bytes of the file without content: streams may be empty, and reading 1 GiB of them takes minutes."""
 _LARGEST_WINDOW: Final = 1 << 27
 """Streams may request any amount of memory; 128 MiB is the default limit of `zstd` itself."""
 _PIECE: Final = 1 << 13
@@ -39,7 +41,8 @@ class CompressedSource:
         self.size = size
         self.compression = compression
         self.problem: str | None = None
-        self._stream = _FILES[compression](file)
+        self._bytes = _Bytes(file)
+        self._stream = _FILES[compression](self._bytes)
         self._unpacked_bytes, self._most = 0, max(MOST_TIMES * size, ALWAYS_BYTES)
 
     @property
@@ -61,6 +64,7 @@ class CompressedSource:
             self.problem = f"the {self.compression} stream is damaged ({error})"
             return 0
         target[: len(content)] = content
+        self._bytes.empty = 0
         self._unpacked_bytes += len(content)
         if self._unpacked_bytes > self._most:
             times = self._most // max(self.size, 1)
@@ -75,10 +79,24 @@ class CompressedSource:
         self._file.close()
 
 
+class _Bytes:
+    """The bytes of a compressed file; ``empty`` counts those since the last content."""
+
+    def __init__(self, file: io.FileIO) -> None:
+        self._file, self.empty = file, 0
+
+    def read(self, most: int) -> bytes:
+        if self.empty > _MOST_EMPTY:
+            raise OSError(f"{self.empty} bytes of it have no content")
+        content = self._file.read(most)
+        self.empty += len(content)
+        return content
+
+
 class _Streams:
     """Consecutive streams of bzip2 or xz; library readers miss damage between them."""
 
-    def __init__(self, file: io.FileIO, begin: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor]) -> None:
+    def __init__(self, file: _Bytes, begin: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor]) -> None:
         self._file = file
         self._begin = begin
         self._stream = begin()
@@ -120,7 +138,7 @@ class _Streams:
 class _ZstdFile:
     """Consecutive frames of Zstandard; zstandard's own reader misses a lost end."""
 
-    def __init__(self, file: io.FileIO) -> None:
+    def __init__(self, file: _Bytes) -> None:
         import zstandard  # slow to import, and plain captures need none of it
 
         self._zstandard = zstandard
@@ -157,8 +175,8 @@ class _ZstdFile:
         return self._decompressor.decompressobj()
 
 
-_FILES: Final[dict[str, Callable[[io.FileIO], Any]]] = {
-    "gzip": lambda file: gzip.GzipFile(fileobj=file),
+_FILES: Final[dict[str, Callable[[_Bytes], Any]]] = {
+    "gzip": lambda file: gzip.GzipFile(fileobj=file, mode="rb"),  # type: ignore[call-overload]
     "bzip2": lambda file: _Streams(file, bz2.BZ2Decompressor),
     "xz": lambda file: _Streams(file, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=2 * _LARGEST_WINDOW)),
     "zstd": _ZstdFile,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -57,6 +57,15 @@ class ReadResults:
     connected: ConnectionResults
 
 
+class _Caller(Executor):
+    """An executor without a thread, whose processor time is the caller's."""
+
+    def submit(self, function: Any, /, *args: Any, **options: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(function(*args, **options))
+        return future
+
+
 class Reading:
     """A capture and its accumulators."""
 
@@ -74,12 +83,14 @@ class Reading:
         progress: Progress | None,
         bootstrap: int,
         host_ranks: Mapping[str, Sequence[int]],
+        *,
+        one_thread: bool,
     ) -> ReadResults:
-        """Read all packets, then compute the results, in two threads.
+        """Read all packets, then compute the results, in two threads or ``one_thread``.
 
         This thread reads and measures volume and rates; the other follows connections and hosts, at most DEPTH tables later.
         """
-        with ThreadPoolExecutor(1) as other:
+        with _Caller() if one_thread else ThreadPoolExecutor(1) as other:
             waiting: deque[Future[None]] = deque()
             for table in tables_of(path, decoder, facts=self.facts, progress=progress):
                 on_the_wire, duplicate = self.signs.update(table)
@@ -92,14 +103,14 @@ class Reading:
                 followed.result()
             connected = other.submit(self._connected, host_ranks)
             if self.mpi_flows.found_late:  # rare: exact results need a second reading
-                self._arrive_again(path, decoder)
+                self._arrive_again(path, decoder, progress)
             everything = self.arrivals.described(ALL, bootstrap)
             mpi = self.arrivals.described(MPI, bootstrap) if self.mpi_flows.any else None
             return ReadResults(self, everything, mpi, connected.result())
 
-    def _arrive_again(self, path: str | Path, decoder: DecoderName) -> None:
+    def _arrive_again(self, path: str | Path, decoder: DecoderName, progress: Progress | None) -> None:
         self.arrivals = Arrivals()
-        for table in tables_of(path, decoder):
+        for table in tables_of(path, decoder, progress=progress):
             self.arrivals.update(self.signs.again(table), self.mpi_flows.member)
 
     def _follow(self, table: PacketTable, skip: Rows | None) -> None:

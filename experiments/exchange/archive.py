@@ -56,6 +56,8 @@ class Limits:
     """Of those of all trials: the page of an experiment reads parts of them all."""
     json_values: int
     """Of one JSON text."""
+    clusters: int
+    """Of all experiments: pages list them all."""
 
 
 OF_COMMAND: Final = Limits(
@@ -65,6 +67,7 @@ OF_COMMAND: Final = Limits(
     description_bytes=1 << 40,
     trial_bytes=1 << 40,
     json_values=1 << 40,
+    clusters=1 << 40,
 )
 """Of `script/manage import`, which an administrator runs."""
 

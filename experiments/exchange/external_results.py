@@ -209,7 +209,8 @@ def _read(described: DescribedRuns, number: int, point: Mapping[str, Any], direc
         read.not_available = {m.id: _NO_CAPTURE for m in METRICS.values() if m.section in _FROM_PACKETS}
         return read
     try:
-        read.capture = analysis.analyse(directory / trial.capture)
+        # In this thread: a second one's processor time would not count as the request's.
+        read.capture = analysis.analyse(directory / trial.capture, progress=lambda *_: budget.check(), one_thread=True)
     except analysis.CaptureError as error:
         raise InvalidSpec([FieldError(f"trials.{number}.capture", str(error))]) from None
     read.figures, read.of_mpi = {**read.capture.metrics, **read.figures}, dict(read.capture.mpi.metrics)

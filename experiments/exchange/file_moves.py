@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from django.conf import settings
-from django.db import transaction
+from django.db import OperationalError, transaction
 from django.utils import timezone
 
 from experiments import store
@@ -47,8 +47,11 @@ def files_with_rows() -> Iterator[Path]:
 
 def begin_import(project: Project, uid: uuid.UUID, *, existing: Experiment | None) -> None:
     """Serialise imports of a project. Raise BadBundle if another stored this."""
-    lock_name(f"import:{project.pk}")
-    lock_name(f"import:{uid}")
+    try:
+        lock_name(f"import:{project.pk}")
+        lock_name(f"import:{uid}")
+    except OperationalError:  # after the time that a statement may take
+        raise BadBundle(f"Other imports into the project {project.name} take long. Import it again later.") from None
     if existing is None and (Experiment.objects.filter(uid=uid).exists() or is_in_trash(uid)):
         raise BadBundle("Another request imported this at the same time. Import it again to add what is missing.")
 

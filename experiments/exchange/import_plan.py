@@ -148,6 +148,8 @@ def import_bundle(
         records = _experiments(archive, contents, limits)
         if len({record.uid for record in records}) < len(records):
             raise BadBundle("An experiment is in the bundle twice.")
+        if sum(len(record.clusters) for record in records) > limits.clusters:
+            raise BadBundle(f"Its experiments ran on more than {limits.clusters} clusters. {ELSEWHERE}")
         for record in records:
             result.arrivals.append(_compared(archive, record, project, owner))
         if not dry_run and result.trials:

@@ -35,6 +35,7 @@ REPORT: Final = ".json"
 _ALONE: Final = (*DESCRIPTIONS, TABLE, REPORT)
 _FILES: Final = 20_000
 """Most files of an upload: they are read within one request."""
+_CLUSTERS: Final = 50
 
 
 def import_file(
@@ -89,6 +90,7 @@ def upload_limits() -> Limits:
         description_bytes=2 * JSON_BYTES,
         trial_bytes=8 * JSON_BYTES,
         json_values=MOST_VALUES,
+        clusters=_CLUSTERS,
     )
 
 

@@ -19,8 +19,13 @@ Items = Annotated[list[_Item], FailFast()]
 _DEEPEST: Final = 12
 _LONGEST: Final = 2 * MAX_BYTES
 """Characters of JSON, which escapes letters of other alphabets."""
+_LONGEST_CLUSTER: Final = 16_000
+"""Of the facts of a cluster: pages list all clusters."""
+LARGEST: Final = 1e100
+"""Of numbers that lists and databases add up and square: no program measures a larger one."""
+Finite = Annotated[FiniteFloat, Field(ge=-LARGEST, le=LARGEST)]
 _Cell = str | bool | int | FiniteFloat | None
-_Number = int | FiniteFloat | None
+_Number = int | Finite | None
 
 
 class _Shape(BaseModel):
@@ -36,7 +41,7 @@ class _CertificateRow(_Shape):
     unit: str
     asked: _Number = None
     achieved: _Number = None
-    interval: Annotated[list[FiniteFloat | int], Field(min_length=2, max_length=2)] | None = None
+    interval: Annotated[list[Finite | int], Field(min_length=2, max_length=2)] | None = None
     kept: bool | None = None
     tolerance: str = ""
 
@@ -105,10 +110,14 @@ def _check_depth(value: Any, levels: int) -> None:
         _check_depth(item, levels - 1)
 
 
-def _check_length(value: Any) -> Any:
-    if len(json.dumps(value)) > _LONGEST:
-        raise PydanticCustomError("shape", "longer than {most} characters", {"most": _LONGEST})
+def _check_length(value: Any, most: int = _LONGEST) -> Any:
+    if len(json.dumps(value)) > most:
+        raise PydanticCustomError("shape", "longer than {most} characters", {"most": most})
     return value
+
+
+def _check_cluster(value: Any) -> Any:
+    return _check_length(value, _LONGEST_CLUSTER)
 
 
 def _check_plain(value: Any) -> Any:
@@ -136,6 +145,7 @@ def _shaped(kind: Any) -> Callable[[Any], Any]:
 _Object = dict[str, Any]
 Facts = Annotated[_Object, AfterValidator(_shaped(_Object))]
 """Recorded facts by name, shown unchanged."""
+ClusterFacts = Annotated[Facts, AfterValidator(_check_cluster)]
 ShortFacts = Annotated[Facts, AfterValidator(_check_length)]
 """Facts that lists read of each of their rows."""
 Specification = Annotated[ShortFacts, AfterValidator(_check_plain)]

@@ -12,7 +12,6 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
-    FiniteFloat,
     RootModel,
     StringConstraints,
     ValidationError,
@@ -27,7 +26,7 @@ FORMAT: Final = "rankwire-bundle/1"
 _Hash = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 _Slug = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,80}$")]
 _MetricName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:/@+-]{0,79}$")]
-_Measured = Annotated[FiniteFloat, Field(strict=True)]  # neither true nor a text
+_Measured = Annotated[record_schemas.Finite, Field(strict=True)]  # neither true nor a text
 _Line = Annotated[str, StringConstraints(max_length=200)]
 _Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Moment = Annotated[AwareDatetime, Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(2200, 1, 1, tzinfo=UTC))]
@@ -88,7 +87,7 @@ class ClusterRecord(_Record):
     slug: _Slug
     name: Annotated[str, StringConstraints(max_length=120)]
     kind: _Slug
-    facts: record_schemas.Facts
+    facts: record_schemas.ClusterFacts
     elsewhere: bool
 
 

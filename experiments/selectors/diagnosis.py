@@ -167,7 +167,12 @@ def answers_of(experiments: Sequence[Experiment]) -> dict[int, Answer]:
             answers[experiment.pk] = answered
         elif 0 < count <= _MOST_TRIALS:
             # Without the models, which take most of the time.
-            made = answer(question_of(experiment, study_of(experiment, with_traffic=False)))
+            try:
+                made = answer(question_of(experiment, study_of(experiment, with_traffic=False)))
+            except (ArithmeticError, LookupError, TypeError, ValueError):
+                # Values that no program measured, which may be imported, must not end lists with other experiments.
+                log.exception("answer_not_computed", experiment=experiment.pk)
+                continue
             _keep(_key("answer", experiment), (look, made))
             answers[experiment.pk] = made
     return answers

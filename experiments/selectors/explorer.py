@@ -43,6 +43,8 @@ from experiments.traffic import is_traffic
 
 MOST_CELLS: Final = 1500
 MOST_DOTS: Final = 1000
+_LARGEST: Final = 1e100
+"""Of the numbers that PostgreSQL adds up and squares."""
 COLUMNS: Final = {
     "hosts": "hosts",
     "ranks": "ranks",
@@ -160,10 +162,19 @@ def pivot(configurations: QuerySet[Configuration], query: Query) -> Pivot:
     """Return the cells of a query, in at most two queries. Raise CannotExplore."""
     check(query)
     # From configurations instead of summaries, so that filters are applied once.
-    rows = configurations.filter(summaries__metric=query.y, summaries__scope=query.scope)
+    rows = configurations.filter(_summary(query.y, query.scope))
     if is_metric(query.x):
         return _scatter(rows, query)
     return _cells(rows, query) if query.pooled else _configuration_cells(rows, query)
+
+
+def _summary(metric: str, scope: str) -> Q:
+    """Return the condition on summaries that can be added up and squared.
+
+    One with larger values would end the query of all.
+    """
+    bounds = {"summaries__minimum__gte": -_LARGEST, "summaries__maximum__lte": _LARGEST}
+    return Q(summaries__metric=metric, summaries__scope=scope, **bounds)
 
 
 def _key(name: str) -> Any:
@@ -258,7 +269,7 @@ def _scatter(rows: QuerySet[Configuration], query: Query) -> Pivot:
         for axis in ("colour", "facet")
         if (name := getattr(query, axis))
     }
-    other = Q(summaries__metric=query.x, summaries__scope=query.scope)
+    other = _summary(query.x, query.scope)
     both = rows.annotate(across=FilteredRelation("summaries", condition=other)).filter(across__isnull=False)
     own_summary = (f"summaries__{name}" for name in ("n", "median", "minimum", "maximum"))
     columns = ("pk", "parameters", "experiment__published", "across__median", *own_summary)

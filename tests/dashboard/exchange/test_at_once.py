@@ -42,6 +42,22 @@ def test_imports_at_once(tmp_path, same):
     assert sum(results) == Experiment.objects.filter(published=False).count() == (1 if same else 6)
 
 
+def test_import_that_waits_for_another_longer_than_a_statement_may_is_refused(tmp_path):
+    project = load_defaults()
+    (tmp_path / "a.yaml").write_text(json.dumps(RUNS))
+    other = connection.copy()
+    try:
+        with other.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_lock(hashtextextended(%s, 38))", [f"import:{project.pk}"])
+        with connection.cursor() as cursor:
+            cursor.execute("SET statement_timeout = 200")
+        with pytest.raises(BadBundle, match="take long"):
+            import_description(tmp_path / "a.yaml", project=project)
+    finally:
+        other.close()
+        connection.close()
+
+
 def test_versions_of_a_program_at_once():
     extract = [{"name": "time_s", "unit": "s", "regex": "(.*) s"}]
     programs = [{"name": "ice", "program": ["/bin/true", str(number)], "extract": extract} for number in range(6)]

@@ -83,6 +83,34 @@ def bundle(person: User) -> dict[str, bytes]:
     return contents(stream)
 
 
+@pytest.mark.parametrize("value", [1e101, -1e308])
+def test_import_refuses_numbers_that_cannot_be_added_up(person: User, bundle: dict[str, bytes], value: float) -> None:
+    """One of them ended home, Explore and exports of all members of the project."""
+    api = client_of(person)
+    name = next(name for name in bundle if name.endswith("/trial.json"))
+    trial = json.loads(bundle[name])
+    row = {"quantity": "delay", "source": "a", "target": "b", "unit": "s", "achieved": value}
+    changes = [{"measurements": {"all": {"elapsed_s": value}}}, {"certificate": {"kept": True, "rows": [row, row]}}]
+    for change in changes:
+        body = packed({**bundle, name: json.dumps(trial | change).encode()})
+        assert send(api, body, "zip", str(change)) == 400
+    runs = {"name": "a", "workload": "wrf", "cluster": "c", "trials": [{"figures": {"elapsed_s": value}}]}
+    assert send(api, json.dumps(runs).encode(), "yaml", "figure") == 400
+
+
+def test_values_that_no_program_measured_end_no_list(person: User) -> None:
+    experiment = factories.experiment()
+    for _ in range(experiment.trials.count()):
+        factories.analysing().finish(TrialResult({"all": {"elapsed_s": 1e308}}, {}, "good"))
+    row = {"quantity": "delay", "source": "a", "target": "b", "unit": "s", "asked": 1.0, "achieved": 1e308}
+    experiment.trials.update(certificate={"kept": True, "rows": [row, row]})
+    api, page = client_of(person), Client()
+    page.force_login(person)
+    api.raise_request_exception = page.raise_request_exception = False
+    assert [page.get(path).status_code for path in ("/", "/experiments/")] == [200, 200]
+    assert [api.get(f"/api/v1/explore/?x={x}").status_code for x in ("hosts", "workload", "elapsed_s")] == [200] * 3
+
+
 def send(api: Client, body: bytes, kind: str, change: str) -> int:
     """The status of an import of which nothing stays."""
     with transaction.atomic():

@@ -17,6 +17,7 @@ import zstandard
 from django.test import override_settings
 from pydantic import BaseModel, RootModel, ValidationError
 
+from analysis.traffic.tcp import TcpAccumulator
 from experiments.common import budget, strict_json
 from experiments.common.storable import MAX_FIELDS, MOST_NAMES
 from experiments.errors import MOST_ERRORS, BadBundle, FieldError, InvalidSpec
@@ -29,6 +30,7 @@ from experiments.exchange.table import DECIMAL, read_table
 from experiments.library import load_defaults, studies
 from experiments.specification.parameters import Link, canonical
 from experiments.specification.validation import restore
+from tests.analysis.capture import hostile
 from tests.experiments.exchange import reports
 from tests.experiments.exchange.archives import contents, packed
 from tests.experiments.exchange.conftest import elsewhere
@@ -190,6 +192,24 @@ def test_upload_counts_a_file_for_each_trial_that_names_it(tmp_path: Path, db: N
         import_received_file(path, path.name, project=load_defaults(), owner=None, dry_run=True)
 
 
+def test_packets_of_a_description_count_as_processor_time(
+    tmp_path: Path, db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second thread took nearly all of it: 5 MB sent are 16 GiB of packets."""
+    follow = TcpAccumulator.update
+
+    def use_up(accumulator: TcpAccumulator, *tables: Any) -> None:
+        follow(accumulator, *tables)
+        budget._end.set(0.0)
+
+    monkeypatch.setattr(TcpAccumulator, "update", use_up)
+    description = "name: a\nworkload: other\ncluster: c\ntrials: [{capture: a.pcap}]\n"
+    (tmp_path / "a.yaml").write_text(description)
+    (tmp_path / "a.pcap").write_bytes(hostile.equal_stamps(100_000))
+    with budget.seconds(3600), pytest.raises(budget.Exhausted):
+        import_file(tmp_path / "a.yaml", project=load_defaults(), dry_run=True)
+
+
 def test_parsed_json_refuses_an_object_of_very_many_names() -> None:
     """Each name that no record has is an error."""
     with pytest.raises(BadBundle, match="names"):
@@ -230,6 +250,35 @@ def test_upload_refuses_many_long_experiments(bundle: Callable[..., Path], monke
         with pytest.raises(BadBundle, match=rf"Its {words} are described in more than .* script/manage import"):
             import_received_file(path, path.name, project=load_defaults(), owner=None, dry_run=True)
     assert import_file(path, project=load_defaults(), dry_run=True).trials
+
+
+def test_upload_refuses_many_or_long_clusters(bundle: Callable[..., Path], tmp_path: Path) -> None:
+    """A page lists them all: four uploads of 105 kB took 2 GB there."""
+    files = contents(bundle())
+    elsewhere()
+    name = next(name for name in files if name.endswith("/experiment.json"))
+    experiment = json.loads(files[name])
+    (cluster,) = experiment["clusters"]
+    for number, (clusters, words) in enumerate(
+        [
+            ([{**cluster, "facts": {"a": [{}] * 10_000}}], "longer than 16000 characters"),
+            ([cluster, *({**cluster, "slug": f"c{n}"} for n in range(50))], "at most 50 items"),
+        ]
+    ):
+        path = tmp_path / f"{number}.zip"
+        path.write_bytes(packed(files | {name: json.dumps({**experiment, "clusters": clusters}).encode()}))
+        with pytest.raises(BadBundle, match=words):
+            import_received_file(path, path.name, project=load_defaults(), owner=None, dry_run=True)
+
+
+def test_upload_counts_the_clusters_of_all_experiments(
+    bundle: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = bundle()
+    elsewhere()
+    monkeypatch.setattr(intake, "_CLUSTERS", 0)
+    with pytest.raises(BadBundle, match="more than 0 clusters"):
+        import_received_file(path, path.name, project=load_defaults(), owner=None, dry_run=True)
 
 
 def test_upload_refuses_a_table_of_very_many_values(
