@@ -1,4 +1,4 @@
-"""Searches for the best settings, judged by trials that were made after the choice."""
+"""Searches for the best settings, judged by trials made after the choice."""
 
 from __future__ import annotations
 
