@@ -14,6 +14,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    FiniteFloat,
     StringConstraints,
     ValidationError,
 )
@@ -24,7 +25,6 @@ from experiments.common import budget
 from experiments.common.storable import problems
 from experiments.errors import FieldError, InvalidSpec
 from experiments.exchange.archive import is_safe_path
-from experiments.exchange.record_schemas import Finite
 from experiments.exchange.table import COUNTS, DECIMAL, Table, read_table
 from experiments.metrics import is_metric, why_impossible
 from experiments.specification.parameters import (
@@ -72,7 +72,7 @@ class DescribedTrial(_Described):
     """One run; the parser of the workload reads its ``output`` and ``files``."""
 
     parameters: dict[str, Any] = {}
-    figures: dict[str, Annotated[Finite, BeforeValidator(_figure)]] = {}
+    figures: dict[str, Annotated[FiniteFloat, BeforeValidator(_figure)]] = {}
     output: _Location | None = None
     files: Annotated[list[_Location], Field(max_length=20)] = []
     capture: _Location | None = None

@@ -94,8 +94,6 @@ def test_import_refuses_numbers_that_cannot_be_added_up(person: User, bundle: di
     for change in changes:
         body = packed({**bundle, name: json.dumps(trial | change).encode()})
         assert send(api, body, "zip", str(change)) == 400
-    runs = {"name": "a", "workload": "wrf", "cluster": "c", "trials": [{"figures": {"elapsed_s": value}}]}
-    assert send(api, json.dumps(runs).encode(), "yaml", "figure") == 400
 
 
 def test_values_that_no_program_measured_end_no_list(person: User) -> None:
