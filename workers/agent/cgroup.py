@@ -32,9 +32,8 @@ class Group:
             return None
         _remove_old(parent)
         path = parent / f"{NAME}{os.getpid()}-{next(_NUMBERS)}"
-        with contextlib.suppress(
-            OSError
-        ):  # optional: thousands of processes then share half of the processors with the site
+        # Where the processors can be shared out, thousands of processes of a trial leave half of them to the site.
+        with contextlib.suppress(OSError):
             (parent / "cgroup.subtree_control").write_text("+cpu")
         try:
             (parent / "cgroup.subtree_control").write_text(" ".join(f"+{name}" for name in CONTROLLERS))
