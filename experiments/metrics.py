@@ -22,8 +22,8 @@ ENERGY: Final = ("energy_j", "energy_delay_js", "energy_per_result_j")
 """Metrics of energy that forms offer to decide."""
 _SHOWN_CHOICES: Final = 8
 _CATALOGUE_LABELS: Final = {metric.label.lower() for metric in METRICS.values()}
-_LARGEST: Final = 1e150
-"""Squares of larger values overflow in the statistics of PostgreSQL."""
+LARGEST: Final = 1e100
+"""Of values that PostgreSQL adds up and squares; no program measures a larger one."""
 _NEVER_NEGATIVE: Final = {"s", "B", "B/s", "bit/s", "Hz", "packets/s", "GFLOP/s"}
 _DIFFERENCES: Final = {"observer_effect", "start_end_s", "start_end_share"}
 """Metrics of the catalogue that may be negative."""
@@ -121,7 +121,7 @@ def is_metric(name: str) -> bool:
 def why_impossible(identifier: str, value: float) -> str:
     """Return why no run has this value of a metric; empty if it is possible."""
     unit, is_catalogued, written = find(identifier).unit, identifier in METRICS, repr(value).removesuffix(".0")
-    if abs(value) > _LARGEST:
+    if abs(value) > LARGEST:
         return f"{written} is no measurement"
     if value < 0 and (is_catalogued or unit in _NEVER_NEGATIVE) and identifier not in _DIFFERENCES:
         return f"{written} is impossible: {identifier} is never negative"

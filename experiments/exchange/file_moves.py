@@ -13,6 +13,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.db import OperationalError, transaction
 from django.utils import timezone
+from psycopg.errors import QueryCanceled
 
 from experiments import store
 from experiments.common import plain_files
@@ -50,7 +51,9 @@ def begin_import(project: Project, uid: uuid.UUID, *, existing: Experiment | Non
     try:
         lock_name(f"import:{project.pk}")
         lock_name(f"import:{uid}")
-    except OperationalError:  # after the time that a statement may take
+    except OperationalError as error:
+        if not isinstance(error.__cause__, QueryCanceled):  # after the time that a statement may take
+            raise
         raise BadBundle(f"Other imports into the project {project.name} take long. Import it again later.") from None
     if existing is None and (Experiment.objects.filter(uid=uid).exists() or is_in_trash(uid)):
         raise BadBundle("Another request imported this at the same time. Import it again to add what is missing.")

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, FailFast, Field, Fin
 from pydantic_core import PydanticCustomError
 
 from experiments.common.storable import problems
+from experiments.metrics import LARGEST
 from experiments.specification.yaml_lines import MAX_BYTES
 
 _Item = TypeVar("_Item")
@@ -21,8 +22,6 @@ _LONGEST: Final = 2 * MAX_BYTES
 """Characters of JSON, which escapes letters of other alphabets."""
 _LONGEST_CLUSTER: Final = 16_000
 """Of the facts of a cluster: pages list all clusters."""
-LARGEST: Final = 1e100
-"""Of numbers that lists and databases add up and square: no program measures a larger one."""
 Finite = Annotated[FiniteFloat, Field(ge=-LARGEST, le=LARGEST)]
 _Cell = str | bool | int | FiniteFloat | None
 _Number = int | Finite | None

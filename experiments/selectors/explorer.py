@@ -36,15 +36,13 @@ from analysis.statistics import moments_interval
 from analysis.trust_level import FLAGGED
 from experiments.common import budget
 from experiments.errors import CannotExplore
-from experiments.metrics import is_metric
+from experiments.metrics import LARGEST, is_metric
 from experiments.models import Cluster, Configuration, Experiment, Summary
 from experiments.models.states import measured
 from experiments.traffic import is_traffic
 
 MOST_CELLS: Final = 1500
 MOST_DOTS: Final = 1000
-_LARGEST: Final = 1e100
-"""Of the numbers that PostgreSQL adds up and squares."""
 COLUMNS: Final = {
     "hosts": "hosts",
     "ranks": "ranks",
@@ -173,7 +171,7 @@ def _summary(metric: str, scope: str) -> Q:
 
     One with larger values would end the query of all.
     """
-    bounds = {"summaries__minimum__gte": -_LARGEST, "summaries__maximum__lte": _LARGEST}
+    bounds = {"summaries__minimum__gte": -LARGEST, "summaries__maximum__lte": LARGEST}
     return Q(summaries__metric=metric, summaries__scope=scope, **bounds)
 
 

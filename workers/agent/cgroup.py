@@ -32,7 +32,7 @@ class Group:
             return None
         _remove_old(parent)
         path = parent / f"{NAME}{os.getpid()}-{next(_NUMBERS)}"
-        # Where the processors can be shared out, thousands of processes of a trial leave half of them to the site.
+        # If the kernel delegates the cpu controller, thousands of processes of a trial leave half of them to the site.
         with contextlib.suppress(OSError):
             (parent / "cgroup.subtree_control").write_text("+cpu")
         try:

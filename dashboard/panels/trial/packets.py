@@ -53,7 +53,8 @@ class PacketQuery:
         joined = f"({self.filter}) and {connection}" if self.filter else connection
         if len(joined) > LONGEST_FILTER:
             joined = connection
-        return self.address(filter=self.filter if self.filter.endswith(connection) else joined)
+        is_chosen = self.filter == connection or self.filter.endswith(f") and {connection}")
+        return self.address(filter=self.filter if is_chosen else joined)
 
     @property
     def frames(self) -> tuple[int, int]:

@@ -101,7 +101,7 @@ def test_a_limit_that_is_refused_leaves_no_group(tree: Tree, monkeypatch: pytest
     assert not tree.groups()
 
 
-def test_a_trial_shares_the_processors_with_the_site_if_the_kernel_permits(
+def test_a_group_is_made_without_the_cpu_controller_if_the_kernel_refuses_it(
     tree: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_text, refused = Path.write_text, []

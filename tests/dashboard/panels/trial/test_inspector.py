@@ -8,6 +8,7 @@ import pytest
 from django.http import QueryDict
 from django.urls import reverse
 
+from dashboard.panels.trial.packets import PacketQuery
 from dashboard.panels.trial.siblings import environment_comparison
 from experiments.files import ANALYSIS_NAME, trial_directory, write_analysis
 from experiments.models import Artifact, Environment, Trial
@@ -80,6 +81,12 @@ def test_one_connection_is_chosen_among_the_listed_packets(page, trial):
         query = QueryDict(unescape(link).partition("?")[2]).dict()
         assert (query["filter"], query["from_s"]) == ("(tcp.len > 0) and tcp.stream == 0", "0.05")
         assert rows(html) == listed
+
+
+@pytest.mark.parametrize("given", ["tcp.stream == 2 or tcp.stream == 1", "not tcp.stream == 1"])
+def test_a_filter_that_only_ends_with_the_connection_is_narrowed(given: str) -> None:
+    chosen = QueryDict(PacketQuery(filter=given).of_connection("tcp.stream == 1"))
+    assert chosen["filter"] == f"({given}) and tcp.stream == 1"
 
 
 def test_its_rows_are_those_of_tshark(page, trial):
