@@ -68,6 +68,9 @@ def _of_rates(figure: Figure) -> Figure:
 
 
 def _label(name: str, answer: Answer) -> str:
+    if name.startswith(_FACTOR):
+        quantity, _, at_others = name.removeprefix(_FACTOR).partition(",")
+        return f"Worst against best {quantity}{', at the worst other settings' if at_others else ''}"
     is_median = name == "best size" and answer.figure("as good") is not None
     words = "best median" if is_median else _LABELS.get(name) or name
     return words[:1].upper() + words[1:]

@@ -59,7 +59,7 @@ def tile_of(
     words = "the only counted repetition" if repetitions else "no repetition of this point is counted"
     if not (repetitions or in_statistics(trial.trust, metric)):
         is_silent = not value and trial.configuration.hosts == 1
-        words = "one host sends no packets" if is_silent else "no repetition has usable traffic"
+        words = "one host sends no packets" if is_silent else "no median: all repetitions are flagged"
     meaning = ""
     if others:
         middle = median([other for _, other in repetitions])

@@ -38,7 +38,7 @@ def test_an_interval_over_a_factor_of_ten_is_not_shown_and_more_trials_are_recom
     assert values(result, "matters") == ["link.delay"]
     assert "over 1 000 times (not enough data for an interval) as long" in result.sentence
     assert result.missing is not None
-    assert dict(key_figures(result, question.factors))["Factor of delay"].startswith("at least")
+    assert dict(key_figures(result, question.factors))["Worst against best delay"].startswith("at least")
 
 
 def test_it_does_not_rank_factors_that_cannot_be_distinguished():

@@ -84,7 +84,7 @@ def test_the_page_of_each_trial_has_the_medians_of_its_experiment(measured, page
         assert ("4" in tiles["elapsed_s"], "3" in tiles["packets"]) == (True, True), trial.trust
     measured.trials.update(trust="unusable")
     words = {tile.metric: tile.words for tile in page.get(trial.get_absolute_url()).context["tiles"]}
-    assert words["packets"] == "no repetition has usable traffic"
+    assert words["packets"] == "no median: all repetitions are flagged"
     Configuration.objects.filter(pk=trial.configuration_id).update(hosts=1)
     Measurement.objects.filter(trial=trial, metric="packets").update(value=0)
     words = {tile.metric: tile.words for tile in page.get(trial.get_absolute_url()).context["tiles"]}
