@@ -105,7 +105,7 @@ def rounds_context(user: Any, experiment: Experiment) -> dict[str, Any]:
 
 
 def most_repetitions(experiment: Experiment) -> int:
-    """Return the most repetitions if each configuration has them, so no round can follow; else 0."""
+    """Return the most repetitions if no round can follow as all are made; else 0."""
     if experiment.is_imported or goal_of(experiment) is None:
         return 0
     last = experiment.rounds.last()

@@ -298,9 +298,9 @@ def test_an_edit_without_new_trials_states_that_the_goal_decides(page: Client, e
     }
     form |= {"goal.kind": "until", "goal.until": "precision", "goal.precision": "0.5 %", "goal.budget.trials": "50"}
     form |= {"sweep_name": "hosts", "sweep_values": "1, 2, 4", "cluster": "testbed"}
-    shown = page.post(reverse("new-preview"), form)
-    assert shown.context["change"].queued == 0
-    assert "queue 0 trials" not in " ".join(shown.content.decode().split())
+    preview = page.post(reverse("new-preview"), form)
+    assert preview.context["change"].queued == 0
+    assert "queue 0 trials" not in " ".join(preview.content.decode().split())
     (message,) = page.post(address, form, follow=True).context["messages"]
     assert "0 trials" not in str(message)
 
