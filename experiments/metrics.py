@@ -21,7 +21,7 @@ FROM_TWINS: Final = ("mpi_serialisation_efficiency", "mpi_transfer_efficiency")
 ENERGY: Final = ("energy_j", "energy_delay_js", "energy_per_result_j")
 """Metrics of energy that forms offer to decide."""
 _SHOWN_CHOICES: Final = 8
-_CATALOGUE_LABELS: Final = {metric.label.lower() for metric in METRICS.values()}
+_CATALOGUE_LABELS: Final = {metric.label.casefold() for metric in METRICS.values()}
 LARGEST: Final = 1e100
 """Of values that PostgreSQL adds up and squares; no program measures a larger one."""
 _NEVER_NEGATIVE: Final = {"s", "B", "B/s", "bit/s", "Hz", "packets/s", "GFLOP/s"}
@@ -60,9 +60,14 @@ def find(identifier: str, specification: Mapping[str, Any] | None = None) -> Met
 
 
 def _described(figure: FigureOfMerit, workload: WorkloadDefinition) -> Metric:
-    """Return a figure of a workload; its label differs from those of the catalogue."""
-    label = f"{figure.label} of the program" if figure.label.lower() in _CATALOGUE_LABELS else figure.label
+    """Return a figure of a workload."""
+    label = distinct_label(figure.label)
     return Metric(figure.id, label, figure.unit, figure.direction, figure.definition, workload.title, "run")
+
+
+def distinct_label(label: str) -> str:
+    """Return the label of a program's figure; it differs from those of the catalogue."""
+    return f"{label} of the program" if label.casefold() in _CATALOGUE_LABELS else label
 
 
 def _external(identifier: str, figure: external_figures.ExternalFigure) -> Metric:

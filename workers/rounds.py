@@ -118,7 +118,7 @@ def one_more_round(experiment: Experiment, budget: Budget, *, author: Any = None
     decision = further_round(question, decision, at_least=spec.at_least, at_most=spec.at_most)
     repetitions = _repetitions(experiment, decision, goal.budget, spent_of(experiment))
     if not decision.more:
-        text = f"every configuration has {spec.at_most} repetitions; edit repetitions.at_most first"
+        text = f"each configuration has {spec.at_most} counted trials, the most allowed; edit repetitions.at_most first"
         if decision.outcome == "no_result":
             text = "no trial gave a result; run the failed trials again"
         raise InvalidSpec([FieldError("repetitions", text)])

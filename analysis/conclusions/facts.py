@@ -107,7 +107,8 @@ def _of_trials(question: ExperimentQuestion, answer: Answer, drift: Drift | None
         only = slowed_points(question)
         only_at = listed_points(question.factors, only) if 0 < len(only) < len(measured) else ""
         yield _note("other_load", *words.other_load(excluded + slowed, excluded, excluded + counted, only_at))
-    if once := measured_once(question):
+    once = measured_once(question)
+    if 0 < len(once) < len(measured):  # others have the scatter that the sentence names
         yield _note("measured_once", *words.measured_once(question, once))
     cut = [point for point in measured if point.over_time]
     if cut:

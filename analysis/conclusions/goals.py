@@ -131,7 +131,7 @@ def _to_precision(question: ExperimentQuestion, precision: float, at_most: int) 
     names = listed_points(question.factors, [grid.points[i] for i, _ in wide])
     reason = f"{widest}; the goal is ±{percent(precision)}, missed at {names}."
     if not more:
-        return Decision("at_most", f"{reason} These have {at_most} repetitions, the most allowed.", numbers)
+        return Decision("at_most", f"{reason} These have {at_most} counted trials, the most allowed.", numbers)
     return Decision("continue", reason, numbers, more)
 
 
@@ -184,7 +184,9 @@ def _to_answer(question: ExperimentQuestion, at_most: int, sizes: Sequence[int])
     needed = {key_of(parameters): count for parameters, count in (result.missing.points if result.missing else ())}
     more = _blocks([n[key] for key in needed if key in n] or list(n.values()), at_most, needed)
     if not more:
-        return Decision("at_most", f"{result.sentence} All open points have {at_most} repetitions.", numbers)
+        return Decision(
+            "at_most", f"{result.sentence} All open points have {at_most} counted trials, the most allowed.", numbers
+        )
     return Decision("continue", result.sentence, numbers, more)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from analysis.conclusions.observations.scatter import LEVEL
+from analysis.conclusions.wording import percent_level
 from dashboard.charts.parts import Figure, axis_title, error_bars, level_line, short
 
 _FAILED_BELOW = 0.97
@@ -73,6 +75,7 @@ def best_so_far(
                 [short(high - gain, 4) for _, gain, _, high in confirmed],
                 [short(gain - low, 4) for _, gain, low, _ in confirmed],
                 "--s3",
+                f"Bars are {percent_level(LEVEL)} confidence intervals.",
             ),
             "customdata": [[short(low, 4), short(high, 4), None] for _, _, low, high in confirmed],
         },

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dashboard.charts.panel import Chart, Section
-from dashboard.charts.parts import INTERVAL, Figure, bars_note
+from dashboard.charts.parts import Figure, bars_note
 
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 _SURFACES: Final = ("heatmap", "contour")
@@ -31,7 +31,7 @@ def table_of(figure: Figure) -> tuple[list[str], list[Row]]:
     if surfaces:
         values = surfaces[0].get("meta") or [surfaces[0].get("name") or "value"]
         return [x, y, *values], [row for trace in surfaces for row in _surface(trace)]
-    ends = ("interval low", "interval high") if bars_note(figure) == INTERVAL else ("lowest", "highest")
+    ends = ("interval low", "interval high") if "interval" in bars_note(figure) else ("lowest", "highest")
     is_wide = any("error_x" in trace for trace in traces)
     names = ["series", x, y, *ends, "n", *(f"{x}, {end}" for end in ends if is_wide)]
     return names, [row for trace in traces for row in _line(trace, is_wide=is_wide)]

@@ -109,6 +109,8 @@ def edit(request: HttpRequest, slug: str) -> HttpResponse:
             refusal = error
         else:
             words = f"Revision {experiment.version}: {plural(count, 'trial')} queued."
+            if spec.goal is not None and not count:
+                words = f"Revision {experiment.version}: the goal decides whether a round of more trials starts."
             messages.success(request, words, extra_tags="ok queued")
             return redirect(experiment)
     context = form_context(request.user, dict(draft), refusal, editing=experiment)

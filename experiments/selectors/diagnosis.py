@@ -40,7 +40,7 @@ from experiments.selectors.question import question_of
 from experiments.selectors.study import study_of
 from experiments.specification.parameters import MAX_HOSTS, MAX_RANKS
 
-_FORM: Final = 45
+_FORM: Final = 46
 """Version of the cached data; older ones are ignored."""
 _CACHE_S: Final = 30 * 24 * 3600
 _STUDY: Final = 0.15
@@ -161,9 +161,10 @@ def answers_of(experiments: Sequence[Experiment]) -> dict[int, Answer]:
         count = counted.get(experiment.pk, 0)
         then, answered = cached.get(experiment.pk, (None, None))
         look = looks.get(experiment.pk)
-        if answered is not None and (
-            count > _MOST_TRIALS or (then is not None and look is not None and then.as_of == look.as_of)
-        ):
+        is_current = then is not None and look is not None and then.as_of == look.as_of
+        if answered is None and is_current:
+            continue  # could not be computed of these trials
+        if answered is not None and (count > _MOST_TRIALS or is_current):
             answers[experiment.pk] = answered
         elif 0 < count <= _MOST_TRIALS:
             # Without the models, which take most of the time.
@@ -172,6 +173,7 @@ def answers_of(experiments: Sequence[Experiment]) -> dict[int, Answer]:
             except (ArithmeticError, LookupError, TypeError, ValueError):
                 # Values that no program measured, which may be imported, must not end lists with other experiments.
                 log.exception("answer_not_computed", experiment=experiment.pk)
+                _keep(_key("answer", experiment), (look, None))
                 continue
             _keep(_key("answer", experiment), (look, made))
             answers[experiment.pk] = made
@@ -180,7 +182,7 @@ def answers_of(experiments: Sequence[Experiment]) -> dict[int, Answer]:
 
 def last_strengths(experiments: Sequence[Experiment]) -> dict[int, str]:
     """Return the strengths of the last cached answers by experiment, without a query."""
-    return {pk: answered.strength for pk, (_, answered) in _cached_answers(experiments).items()}
+    return {pk: answered.strength for pk, (_, answered) in _cached_answers(experiments).items() if answered is not None}
 
 
 def last_answer(experiment: Experiment) -> Answer | None:
@@ -259,7 +261,7 @@ def _looks(experiments: Sequence[Experiment]) -> dict[int, _Look]:
     return looks
 
 
-def _cached_answers(experiments: Sequence[Experiment]) -> dict[int, tuple[_Look | None, Answer]]:
+def _cached_answers(experiments: Sequence[Experiment]) -> dict[int, tuple[_Look | None, Answer | None]]:
     keys = {_key("answer", experiment): experiment.pk for experiment in experiments}
     try:
         return {keys[key]: answered for key, answered in cache.get_many(keys).items()}

@@ -29,6 +29,11 @@ from analysis.statistics.summary import Floats, welch
 LAUNCH: Final = "launch"
 CRITICAL_PATH: Final = ("chain_volume_s", "chain_latency_s")
 """Times that the longest chain of messages requires of the links."""
+CALLS: Final = (
+    *("mpi_point_to_point_share", "mpi_collective_share", "mpi_synchronisation_share"),
+    *("mpi_waiting_share", "mpi_one_sided_share", "mpi_input_output_share"),
+)
+"""Shares of the time in MPI by kind of call; Division.details has their seconds."""
 UNEXPLAINED: Final = "unexplained"
 LEAST_SHARE: Final = 0.1
 """Smallest share of the whole that a cause needs."""
@@ -51,7 +56,7 @@ class Times:
     whole: Floats
     launch: Floats | None
     details: Mapping[str, Floats]
-    """Division of the time in MPI: on CPU, blocked, causes of waits of a trace, and waits for CPU cores."""
+    """Division of the time in MPI: on CPU, blocked, kinds of calls, causes of waits of a trace, and waits for CPU cores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,9 +276,10 @@ def _of_window(
 
 
 def _details(point: Point) -> dict[str, Floats]:
-    """Return the division of the time in MPI: on CPU, blocked, and causes of waits."""
+    """Return divisions of the time in MPI: on CPU, blocked, calls, causes of waits."""
     details = {}
-    for name, metric in (("mpi_on_cpu", "mpi_on_cpu_share"), ("mpi_blocked", "mpi_blocked_share")):
+    states = (("mpi_on_cpu", "mpi_on_cpu_share"), ("mpi_blocked", "mpi_blocked_share"))
+    for name, metric in (*states, *((metric, metric) for metric in CALLS)):
         if (of_window := _aligned(point, _WINDOW, metric)) is not None:
             details[name] = of_window[0] * of_window[1]
     waits = _aligned(point, _WINDOW, "mpi_wait_share")

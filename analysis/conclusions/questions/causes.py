@@ -98,7 +98,11 @@ def _causes(question: ExperimentQuestion, divided: Division, bad: Point, ideal_f
             for p in divided.grown
         ),
         *(Cause(words.fallen(question, divided, p, bad), None, "s", _CHART) for p in fallen),
-        *([Cause(words.outside_loop(question, bad, outside_s), None, "s", _CHART)] if outside_s else ()),
+        *(
+            [Cause(words.outside_loop(question, bad, outside_s), None, "s", _CHART)]
+            if outside_s and divided.grown
+            else ()
+        ),
     )
 
 

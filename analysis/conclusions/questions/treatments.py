@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, groupby
 from math import exp
-from typing import Any
+from typing import Any, Final
 
 from analysis.conclusions.answer import Answer, Cause, Figure
 from analysis.conclusions.context import ExperimentQuestion, Factor, QuestionKind
@@ -16,6 +16,9 @@ from analysis.conclusions.questions.strength import repeat, settled, strength, u
 from analysis.conclusions.sentences import answers as words
 from analysis.conclusions.wording import first_up, joined, point_words
 from analysis.scaling import Point
+
+_LISTED: Final = 5
+"""Choices whose scaling is stated: each takes an answer of its own."""
 
 
 def answer_treatment(question: ExperimentQuestion) -> Answer:
@@ -162,11 +165,14 @@ def _causes(grid: Grid, scale: Factor, choices: Sequence[Factor]) -> tuple[Cause
             small, large = map(grid.index, (members[0], members[-1]))
             growth = exp(grid.claims.change(large, small)), grid.claims.ratio(large, small)
             statement = words.growth_of_choice(grid, scale, choices, (members[0], members[-1]), growth)
-            if scale.role == "scale" and not grid.question.claims_only:
-                statement = words.of_choice(choices, members[0], _scaling(grid, scale, members, len(groups)).sentence)
-            rows.append((grid.worse(large, small)[0], statement))
+            rows.append((grid.worse(large, small)[0], statement, members))
     chart = "time" if grid.question.deciding.metric == "elapsed_s" else "deciding"
-    return tuple(Cause(statement, worse, "1", chart) for worse, statement in sorted(rows, reverse=True)[:5])
+    causes = []
+    for worse, statement, members in sorted(rows, key=lambda row: row[:2], reverse=True)[:_LISTED]:
+        if scale.role == "scale" and not grid.question.claims_only:
+            statement = words.of_choice(choices, members[0], _scaling(grid, scale, members, len(groups)).sentence)
+        causes.append(Cause(statement, worse, "1", chart))
+    return tuple(causes)
 
 
 def _scaling(grid: Grid, scale: Factor, members: list[Point], choices: int) -> Answer:

@@ -36,7 +36,7 @@ _WAITS: Final[Mapping[str, str]] = {
 _CALLS: Final[Mapping[str, str]] = {
     "mpi_point_to_point_share": "point-to-point calls",
     "mpi_collective_share": "collective calls",
-    "mpi_synchronisation_share": "barriers and communicators",
+    "mpi_synchronisation_share": "barriers and calls on communicators",
     "mpi_waiting_share": "wait and test calls",
     "mpi_one_sided_share": "one-sided calls",
     "mpi_input_output_share": "MPI input and output",
@@ -154,14 +154,19 @@ def _name(division: Division, part: ChangePart, bad: Point) -> str:
     waits = [max(d.before_s, d.after_s) for d in division.details if d.name == "core_in_mpi"]
     has_base = max(waits, default=0.0) > _MATTERS * max(part.before_s, part.after_s)
     base = " excluding waits for descheduled ranks" if has_base and _detail(division, part) != _DESCHEDULED else ""
-    return _NAMES[part.name].format(busiest=busiest, base=base, calls=_calls(bad))
+    return _NAMES[part.name].format(busiest=busiest, base=base, calls=_calls(division, part))
 
 
-def _calls(bad: Point) -> str:
-    """Return " (mostly collective calls)" if they take most of the time in MPI, or ""."""
-    shares = {metric: bad.median(metric) or 0.0 for metric in _CALLS}
-    most = max(_CALLS, key=shares.__getitem__)
-    return f" (mostly {_CALLS[most]})" if shares[most] > _MOST_OF_IT * sum(shares.values()) else ""
+def _calls(division: Division, part: ChangePart) -> str:
+    """Return " (above all collective calls)" if these surely take most of the growth.
+
+    Growth of calls that exceeds the part is of other parts, such as waits for the busiest rank: it may be in any calls.
+    """
+    grew = {detail.name: max(detail.change_s, 0.0) for detail in division.details if detail.name in _CALLS}
+    most = max(grew, key=grew.__getitem__, default="")
+    of_others = max(sum(grew.values()) - part.change_s, 0.0)
+    is_most = grew and grew[most] - of_others > _MOST_OF_IT * part.change_s
+    return f" (above all {_CALLS[most]})" if is_most else ""
 
 
 def _detail(division: Division, part: ChangePart) -> str:

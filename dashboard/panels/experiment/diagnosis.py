@@ -21,6 +21,7 @@ from dashboard.charts.scaling import SCALED, SPEED_UP
 from dashboard.help.terms import words_of
 from dashboard.labels import parameter_label, parameters_sentence, sentence_and_rest, value_words
 from dashboard.panels.experiment.results import Results
+from dashboard.panels.experiment.rounds import most_repetitions
 from dashboard.panels.experiment.time_breakdown import breakdown
 from dashboard.states import STRENGTH
 from experiments.metrics import described, find
@@ -136,6 +137,7 @@ def diagnosis_context(
         "next_title": _GAPS if diagnosis.answer.strength == "firm" else "Recommended next trials",
         "next": [] if _settle(diagnosis) else _next(study, diagnosis.suggested),
         "next_queued": diagnosis.next_queued,
+        "most_repetitions": most_repetitions(results.experiment) if _settle(diagnosis) else 0,
         "stamp": diagnosis.stamp,
         "models": (models := _models(study)),
         "predicts": any(fit["chosen"] for model in models for fit in model["fits"]),

@@ -76,6 +76,8 @@ class Results:
         self.metrics = tuple(dict.fromkeys(metrics))
         self.rows = configuration_rows(experiment, self.metrics)
         self.best_word = BEST.get(strength, "best so far" if self.unfinished else "best median")
+        if self.is_without_drift:  # rows and charts have the medians with the drift
+            self.best_word = "best as measured"
         self.swept = swept_parameters(self.rows)
         self.parameter = x_parameter(self.rows, self.swept, in_steps=not experiment.published)
         self.overlays = [] if experiment.published else self._overlays()

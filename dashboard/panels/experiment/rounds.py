@@ -10,6 +10,7 @@ from datetime import datetime
 from math import ceil, log
 from typing import Any, Final
 
+from django.db.models import QuerySet
 from pydantic import ValidationError
 
 from analysis.conclusions import Answer
@@ -25,7 +26,7 @@ from dashboard.states import CHIPS
 from experiments.access import may_cancel, may_run_more
 from experiments.errors import InvalidSpec
 from experiments.metrics import deciding_metric, described
-from experiments.models import Configuration, Experiment, Hold, Kind, Round, State
+from experiments.models import Configuration, Experiment, Hold, Kind, Round, State, Trial
 from experiments.models.states import excluded_as_disturbed
 from experiments.selectors.changed_programs import last_program, replaced_file
 from experiments.selectors.diagnosis import last_answer
@@ -54,6 +55,7 @@ class RoundRow:
     ran: str
     repeats: int
     """Trials that repeat a disturbed one of the round."""
+    cancelled: int
     took_s: float | None
     words: str
     """Deciding interval in words, or ""."""
@@ -76,6 +78,7 @@ def rounds_context(user: Any, experiment: Experiment) -> dict[str, Any]:
     squares = _squares(experiment, made, [(point.pk, names[point.hash]) for point in drawn[:_MOST_POINTS]])
     is_open, is_paused = not made[-1].outcome, experiment.hold == Hold.PAUSED
     may_go_further = not is_open and may_run_more(user, experiment)
+    most = most_repetitions(experiment) if may_go_further else 0
     return {
         "goal": goal,
         "goal_words": _goal_words(goal),
@@ -92,12 +95,28 @@ def rounds_context(user: Any, experiment: Experiment) -> dict[str, Any]:
         "excluded_squares": sum(tuple(look) == _EXCLUDED for row in squares for _, *look in row["marks"]),
         "hidden_points": max(0, len(drawn) - _MOST_POINTS),
         "may_pause": is_open and (may_run_more if is_paused else may_cancel)(user, experiment),
-        "may_go_further": may_go_further,
+        "may_go_further": may_go_further and not most,
+        "most_repetitions": most,
         "replaced_file": replaced_file(experiment, last_program(experiment.trials.current()))
         if may_go_further
         else None,
         "further": [] if is_open else _further(goal, spent, last_answer(experiment)),
     }
+
+
+def most_repetitions(experiment: Experiment) -> int:
+    """Return the most repetitions if no round can follow as all are made; else 0."""
+    if experiment.is_imported or goal_of(experiment) is None:
+        return 0
+    last = experiment.rounds.last()
+    if last is None or not last.outcome:
+        return 0
+    spec = experiment.spec
+    if (spec.explores or spec.optimised) and last.outcome != Round.Outcome.AT_MOST:
+        return 0  # rounds may choose other configurations
+    counted = experiment.trials.counted().filter(configuration__in_design=True)
+    counts = Counter(counted.values_list("configuration", flat=True))
+    return spec.at_most if counts and min(counts.values()) >= spec.at_most else 0
 
 
 def _goal_words(goal: Goal) -> str:
@@ -110,8 +129,12 @@ def _goal_words(goal: Goal) -> str:
 
 def _repeats(experiment: Experiment, made: Sequence[Round]) -> Counter[int]:
     """Return how many trials of each round repeat a disturbed one, by number."""
-    queued = experiment.trials.current().repeats().values_list("queued_at", flat=True)
-    return Counter(_round_at(made, [row.started_at for row in made], at).number for at in queued)
+    return _by_round(experiment.trials.current().repeats(), made)
+
+
+def _by_round(trials: QuerySet[Trial], made: Sequence[Round]) -> Counter[int]:
+    starts = [row.started_at for row in made]
+    return Counter(_round_at(made, starts, at).number for at in trials.values_list("queued_at", flat=True))
 
 
 def _has_begun(experiment: Experiment, row: Round) -> bool:
@@ -140,7 +163,7 @@ def _rows(
     def position_of(value: float) -> float:
         return round(2 + (_BAR - 4) * (log(value) - first) / ((last - first) or 1.0), 1)
 
-    rows = []
+    rows, cancelled = [], _by_round(experiment.trials.current().filter(state=State.CANCELLED), made)
     for row, number in zip(made, intervals, strict=True):
         took = None if row.decided_at is None else (row.decided_at - row.started_at).total_seconds()
         bar = (
@@ -149,7 +172,9 @@ def _rows(
             else (position_of(number["low"]), position_of(number["value"]), position_of(number["high"]))
         )
         words = "" if number is None else _interval_words(number, swept, experiment.workload)
-        rows.append(RoundRow(row, _ran(row, names, hashes), repeats.get(row.number, 0), took, words, bar))
+        rows.append(
+            RoundRow(row, _ran(row, names, hashes), repeats.get(row.number, 0), cancelled[row.number], took, words, bar)
+        )
     return rows
 
 
@@ -196,7 +221,8 @@ def _ran(row: Round, names: Mapping[str, str], hashes: Sequence[str]) -> str:
     if not row.repetitions:
         # Later rounds of a search add configurations to those of round 1.
         count = row.queued if row.phase else len(hashes)
-        return f"{plural(count, 'configuration')} of the design" if row.queued else "No new trials"
+        words = f"{plural(count, 'configuration')} of the design"
+        return words if row.queued else f"Decision of revision {row.version}"
     chosen = [digest for digest in hashes if digest in row.repetitions]
     counts = [row.repetitions[digest] for digest in chosen] or [0]
     low, high = min(counts), max(counts)

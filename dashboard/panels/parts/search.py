@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from analysis import numbers
+from analysis.conclusions.observations.scatter import LEVEL
+from analysis.conclusions.wording import percent_level
 from analysis.search import FEWEST_FOR_IMPORTANCE, importance
 from analysis.statistics import Interval
 from dashboard.charts.search import best_so_far, importance_chart
@@ -44,6 +46,7 @@ def search_part(measured: Measured, targets: Mapping[str, str]) -> dict[str, Any
             [(row["words"], row["gain"], *row["ends"]) for row in candidates if row["ends"]],
         ),
         "candidates": candidates,
+        "level": percent_level(LEVEL),
         "repetitions": 0 if start is None else len(start.values[spec.optimised]),
         "settings": [
             (parameter_label(n, experiment.workload), value_words(n, best[n]), value_words(n, searched.start[n]))

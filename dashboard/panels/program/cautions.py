@@ -7,12 +7,11 @@ import shutil
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from analysis.catalogue import METRICS
+from experiments.metrics import distinct_label
+from experiments.workloads.extractors import Extractor
 
 _OF_A_SHELL: Final = re.compile(r"\|\|?|&&?|;|\d?>{1,2}&?\d?|\d?<{1,2}|\$\(.*|`.*|\d?>{1,2}[\w./].*")
 """Whole arguments that only a shell understands."""
-
-_MEASURED: Final = frozenset(metric.label.casefold() for metric in METRICS.values())
 
 
 def cautions_in(definition: Mapping[str, Any]) -> list[str]:
@@ -32,8 +31,9 @@ def _cautions_in(definition: Mapping[str, Any]) -> Iterator[str]:
     if not definition.get("extract"):
         yield "Without a figure, trials measure the elapsed time and the network, but no number of the output."
     for figure in definition.get("extract", ()):
-        if (title := figure.get("label", "")).casefold() in _MEASURED:
-            yield f"“{title}” is also measured by Rankwire: pages would show both under this title. Choose another one."
+        title = Extractor.model_validate(figure).figure("").label
+        if (label := distinct_label(title)) != title:
+            yield f"Rankwire also measures “{title}”: pages show this figure as “{label}”. Enter another title to avoid the suffix."
 
 
 def _own_files(definition: Mapping[str, Any]) -> set[str]:

@@ -103,7 +103,8 @@ def test_page_of_a_program_shows_commands_patterns_and_versions(maintainer):
         ({"program": "no-such-solver {steps}"}, "no-such-solver is not in the PATH of this server"),
         ({"program": "bin/solver {steps}"}, "bin/solver starts in the empty directory"),
         ({"extract.0.name": "", "extract.0.unit": "", "extract.0.regex": ""}, "Without a figure"),
-        ({"extract.0.label": "elapsed time"}, "“elapsed time” is also measured"),
+        ({"extract.0.label": "elapsed time"}, "Rankwire also measures “elapsed time”"),
+        ({"extract.0.name": "elapsed_time"}, "Rankwire also measures “Elapsed time”"),
     ],
 )
 def test_likely_mistakes_are_registered_only_after_confirmation(maintainer, odd, words):

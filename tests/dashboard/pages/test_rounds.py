@@ -254,6 +254,57 @@ def test_one_more_round_is_run_with_the_posted_budget(page: Client, ended: Exper
     assert {number for row in context["squares"] for number, *_ in row["marks"]} == {1, 2}
 
 
+def test_no_round_is_offered_if_each_configuration_has_the_most_repetitions(
+    page: Client, person: Any, library: Any
+) -> None:
+    experiment = submit({"until": "0.5 %"}, repetitions={"at_least": 2, "at_most": 4})
+    Experiment.objects.update(owner=person)
+    run_to_end(experiment, sd=0.1)
+    diagnosis_of(Experiment.objects.get(pk=experiment.pk))
+
+    context = page.get(experiment.get_absolute_url()).context
+    assert (context["may_go_further"], context["most_repetitions"]) == (False, 4)
+    assert context["diagnosis"]["most_repetitions"] == 4
+    html = page.get(experiment.get_absolute_url()).content.decode()
+    assert "more-dialog" not in html
+    assert html.count(reverse("experiment-edit", args=[experiment.slug])) >= 3
+
+    raised = experiment.specification | {"repetitions": {"at_least": 2, "at_most": 9}}
+    Experiment.objects.get(pk=experiment.pk).revise(parse(raised))
+    assert rounds.decide_round(experiment.pk)
+    (following, edited, *_) = page.get(experiment.get_absolute_url()).context["rounds"]
+    assert (edited.ran, edited.row.queued) == ("Decision of revision 2", 0)
+    assert following.row.queued > 0
+
+
+def test_a_round_counts_its_cancelled_trials(page: Client, person: Any, library: Any) -> None:
+    experiment = submit({"until": "0.5 %"})
+    Experiment.objects.update(owner=person)
+    experiment.cancel()
+
+    (row,) = page.get(experiment.get_absolute_url()).context["rounds"]
+
+    assert (row.row.queued, row.cancelled) == (9, 9)
+
+
+def test_an_edit_without_new_trials_states_that_the_goal_decides(page: Client, ended: Experiment) -> None:
+    address = reverse("experiment-edit", args=[ended.slug])
+    form = {
+        "name": "goal",
+        "workload": "water",
+        "parameters.molecules": "64",
+        "repetitions": "3",
+        "editing": ended.slug,
+    }
+    form |= {"goal.kind": "until", "goal.until": "precision", "goal.precision": "0.5 %", "goal.budget.trials": "50"}
+    form |= {"sweep_name": "hosts", "sweep_values": "1, 2, 4", "cluster": "testbed"}
+    preview = page.post(reverse("new-preview"), form)
+    assert preview.context["change"].queued == 0
+    assert "queue 0 trials" not in " ".join(preview.content.decode().split())
+    (message,) = page.post(address, form, follow=True).context["messages"]
+    assert "0 trials" not in str(message)
+
+
 def test_rounds_are_paused_and_resumed_on_the_page(page: Client, person: Any, library: Any) -> None:
     experiment = submit(GOAL)
     Experiment.objects.update(owner=person)

@@ -131,18 +131,48 @@ def test_time_in_mpi_that_the_links_require_is_named(metric, end):
     assert checked(question).sentence.endswith("1 s more in MPI.")
 
 
+def of_calls(window: float, **seconds: float) -> dict[str, list[float]]:
+    """The shares of two ranks' time in MPI."""
+    return {f"mpi_{kind}_share": [value / (2 * window)] * 3 for kind, value in seconds.items()}
+
+
 @pytest.mark.parametrize(("collective", "named"), [(0.5, True), (0.2, False)])
-def test_time_in_mpi_names_the_calls_that_take_most_of_it(collective, named):
+def test_time_in_mpi_names_the_calls_that_take_most_of_its_growth(collective, named):
     question = profiled(POLLING)
-    values = question.points[1].values
-    values["mpi_collective_share"] = [collective] * 3
-    values["mpi_point_to_point_share"] = values["mpi_waiting_share"] = [0.15] * 3
+    for point, kinds in zip(question.points, (0.0, 1.0), strict=True):
+        others = {"point_to_point": 0.3 * kinds, "waiting": 0.3 * kinds}
+        window = point.median("mpi_window_s")
+        point.values.update(of_calls(window, collective=2 * collective * kinds * window, **others))
 
     result = checked(question)
 
-    end = " (mostly collective calls)" if named else ""
+    end = " (above all collective calls)" if named else ""
     assert result.sentence.endswith(f"1 s more in MPI{end}.")
     assert result.causes[0].statement.endswith(f"in MPI{end}, mostly on CPU (polling, copying)")
+
+
+@pytest.mark.parametrize(
+    ("least", "is_named"),
+    [
+        pytest.param(0.1, True, id="as long waits for the busiest rank at both sizes"),
+        pytest.param(1.0, False, id="waits for the busiest rank grew: they may be in any calls"),
+    ],
+)
+def test_time_in_mpi_names_no_calls_whose_time_did_not_grow(least, is_named):
+    sizes = {
+        1: waiting(Rank(computing=1.0), Rank(computing=least), window=1.05),
+        2: waiting(Rank(computing=1.0), Rank(computing=0.1), window=1.45),
+    }
+    question = profiled(sizes)
+    for point, seconds in zip(question.points, (0.1, 0.9), strict=True):
+        wait_s = 0.9 if seconds > 0.5 else 1.0 - least
+        point.values.update(of_calls(point.median("mpi_window_s"), collective=wait_s, point_to_point=seconds))
+
+    statements = [cause.statement for cause in checked(question).causes if cause.part == "communication"]
+
+    assert len(statements) == 1
+    assert ("point-to-point calls" in statements[0]) is is_named
+    assert "collective" not in statements[0]
 
 
 def test_run_delay_inside_mpi_is_no_lack_of_cores_if_no_rank_was_delayed_at_its_work():
@@ -200,6 +230,20 @@ def test_a_figure_whose_set_up_changed_more_is_explained_by_the_window():
     assert [cause.part for cause in result.causes] == ["computing", "communication", ""]
     assert result.causes[-1].statement.startswith("at 2 hosts, 800 ms of these causes is between MPI_Init")
     assert result.sentence.endswith(": from MPI_Init to MPI_Finalize 500 ms more computing.")
+
+
+def test_set_up_is_no_part_of_causes_that_are_not_named():
+    figure = (LOOP, {1: 0.9, 2: 1.0})
+    grown = profiled({1: ONE, 2: waiting(Rank(computing=1.5), Rank(computing=1.5), window=1.9)}, figure=figure)
+    bad = grown.points[1].values
+    bad["mpi_busiest_computing_s"], bad["mpi_useful_share"] = [0.2, 1.5, 3.0], [0.1, 1.5 / 1.9, 1.0]
+
+    result = checked(grown)
+
+    assert result.parts
+    assert not [cause for cause in result.causes if cause.part]
+    assert not result.causes
+    assert "not explained" not in result.sentence
 
 
 def test_causes_above_the_change_of_a_loop_add_up_with_set_up_and_what_fell():

@@ -105,3 +105,6 @@ def test_a_size_with_one_trial_leaves_the_answer_tentative_and_asks_for_one_more
     assert [fact.statement for fact in noted if fact.rule == "measured_once"] == [
         "Only one trial each counts at 2 and 4 hosts: their intervals assume the scatter of other points."
     ]
+    all_once = replace(question, points=[replace(first, values={"elapsed_s": [3.0]}), *once])
+    noted = facts(all_once, checked(all_once), find(Study(all_once.points), question=all_once))
+    assert "measured_once" not in {fact.rule for fact in noted}

@@ -6,6 +6,8 @@ import pytest
 
 from analysis.conclusions import Deciding
 from analysis.conclusions.context import Factor
+from analysis.conclusions.questions import treatments
+from analysis.conclusions.questions.sizes import answer_scale
 from analysis.conclusions.wording import first_up
 from tests.analysis.conclusions.designs import HOSTS, LOOP, METHOD, MOLECULES, asks, checked, values
 
@@ -68,6 +70,14 @@ def test_it_says_where_each_choice_stops_scaling_although_no_choice_is_better():
     starts = ["tree: Stop at 2 hosts", "pull: Stop at 2 hosts"]
     assert all(cause.statement.startswith(start) for cause, start in zip(result.causes, starts, strict=True))
     assert all("8 hosts take 6.7 times" in cause.statement for cause in result.causes)
+
+
+def test_it_computes_the_scaling_of_the_listed_choices_only(monkeypatch):
+    made = []
+    monkeypatch.setattr(treatments, "answer_scale", lambda part: made.append(part) or answer_scale(part))
+    times = {(hosts, str(n)): s * (1 + n / 10) for hosts, s in ((1, 1.0), (2, 0.6)) for n in range(9)}
+
+    assert len(checked(asks([HOSTS, METHOD], times)).causes) == len(made) == 5
 
 
 def test_it_reports_the_bandwidth_with_the_time():

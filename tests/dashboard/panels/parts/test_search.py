@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from dashboard.charts.parts import bars_note
 from dashboard.panels.parts import Measured
 from dashboard.panels.parts.search import search_part
 from experiments.models import Experiment
@@ -47,6 +48,8 @@ def test_part_shows_confirmed_gains_and_uses_them_for_a_new_experiment(searching
     assert part is not None
     row = part["candidates"][0]
     assert row["ends"] == (best.low, best.high)
+    assert bars_note(part["chart"]) == f"Bars are {part['level']} confidence intervals."
+    assert page.get(searching.get_absolute_url()).context["intervals"] == f"{part['level']} confidence intervals"
     assert {name: row["parameters"][name] for name in best.where} == dict(best.where)
     assert part["importance"] is not None
     draft = page.get(reverse("new"), {"from": searching.slug, "best": "1"}).context["form"].draft
