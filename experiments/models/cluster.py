@@ -197,9 +197,15 @@ class Cluster(models.Model):
 
     def competing(self, startable: models.QuerySet[Any]) -> list[int]:
         """Return other clusters of ``startable`` trials that share hosts, all free."""
+        if self.traits.allots:  # the scheduler shares its hosts out
+            return []
         needed = set(self.resources())
         others = type(self).objects.filter(pk__in=startable.values("cluster")).exclude(pk=self.pk)
-        sharing = {other.pk: required for other in others if needed & (required := set(other.resources()))}
+        sharing = {
+            other.pk: required
+            for other in others
+            if not other.traits.allots and needed & (required := set(other.resources()))
+        }
         leased = set(Lease.objects.values_list("resource", flat=True)) if sharing else set()
         return [pk for pk, required in sharing.items() if not required & leased]
 
