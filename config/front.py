@@ -331,7 +331,7 @@ def logged(application: Callable[..., Any], log: Any) -> Callable[..., Any]:
 
 
 def _address(text: str) -> str:
-    """Return the address of a forwarded one, which may have brackets and a port, or ""."""
+    """Return the address in a forwarded one with brackets or a port, or ""."""
     host = (text[1:].partition("]")[0] if text.startswith("[") else text).partition("%")[0]
     with suppress(ValueError):
         return str(ip_address(host.partition(":")[0] if host.count(":") == 1 else host))

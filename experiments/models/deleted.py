@@ -39,11 +39,11 @@ class Deleted(models.Model):
     @classmethod
     def of_cluster(cls, cluster_id: int) -> list[Deleted]:
         """Return the deleted experiments that used a cluster: they need it to be restored."""
-        rows, found = DeletedRows.objects.filter(columns__contains="cluster_id"), set[int]()
+        rows, using = DeletedRows.objects.filter(columns__contains="cluster_id"), set[int]()
         for piece in rows.iterator(chunk_size=1):  # each has megabytes
-            if piece.experiment_id not in found and cluster_id in piece.clusters():
-                found.add(piece.experiment_id)
-        return list(cls.objects.filter(pk__in=found))
+            if piece.experiment_id not in using and cluster_id in piece.clusters():
+                using.add(piece.experiment_id)
+        return list(cls.objects.filter(pk__in=using))
 
     @property
     def until(self) -> datetime | None:
