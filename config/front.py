@@ -15,7 +15,9 @@ import sys
 import time
 import weakref
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import timedelta
+from ipaddress import ip_address
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -313,7 +315,7 @@ def logged(application: Callable[..., Any], log: Any) -> Callable[..., Any]:
         began, answer = time.monotonic(), SimpleNamespace(status="-", headers=[], sent=None)
         if settings.FORWARDED_FOR:  # waitress would cut an address of IPv6; entries before the last are the client's
             last = environ.get("HTTP_X_FORWARDED_FOR", "").rpartition(",")[2].strip()
-            environ["REMOTE_ADDR"] = last or environ["REMOTE_ADDR"]
+            environ["REMOTE_ADDR"] = _address(last) or environ["REMOTE_ADDR"]
 
         def start(status: str, headers: list[tuple[str, str]], *rest: Any) -> Any:
             answer.status, answer.headers = status, headers
@@ -326,6 +328,14 @@ def logged(application: Callable[..., Any], log: Any) -> Callable[..., Any]:
         return body
 
     return serve
+
+
+def _address(text: str) -> str:
+    """Return the address in a forwarded one with brackets or a port, or ""."""
+    host = (text[1:].partition("]")[0] if text.startswith("[") else text).partition("%")[0]
+    with suppress(ValueError):
+        return str(ip_address(host.partition(":")[0] if host.count(":") == 1 else host))
+    return ""
 
 
 def _connection_limit() -> int:

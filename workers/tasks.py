@@ -20,8 +20,9 @@ BACKGROUND_QUEUE: Final = "background"
 @shared_task(name=queue.WORK, ignore_result=True)
 def work(cluster_id: int) -> None:
     """Run the waiting trials of a cluster, as long as their hosts are free."""
-    # Only a task that freed hosts wakes others: otherwise wake-ups would never end while a trial runs.
-    if pipeline.run_waiting(Cluster.objects.get(pk=cluster_id)):
+    # Only a task that freed hosts wakes others: otherwise wake-ups would never end while a trial runs. Beside messages
+    # that wait, one for each cluster would pile up; the sweep sends them later.
+    if pipeline.run_waiting(Cluster.objects.get(pk=cluster_id)) and backlog.has_listener(current_app):
         queue.wake_all_waiting()
 
 

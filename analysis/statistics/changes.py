@@ -43,6 +43,8 @@ class HistoryPoint:
     """Label of the trial on pages: its date or key."""
     setting: str = ""
     """Setting that makes levels of their own: a change of it is a step, which is not flagged."""
+    slowed: bool = False
+    """Other load slowed the trial."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +62,22 @@ class Change:
     environment: dict[str, tuple[str, str]]
     """Facts that changed between the trial before the step and its first: name -> (before, after)."""
     expected: bool
+    slowed: int = 0
+    """Trials of the new level that other load slowed."""
 
     @property
     def explanation(self) -> str:
-        """Return the recorded changes at the step, which do not prove the cause."""
-        if not self.environment:
-            return "Nothing that was recorded of the environment changed here."
+        """Return the load and recorded changes at the step, which do not prove the cause."""
         parts = [f"{name} ({old} to {new})" for name, (old, new) in sorted(self.environment.items())]
-        return "Changed at the same trial: " + ", ".join(parts) + "."
+        changed = f"Changed at the same trial: {', '.join(parts)}." if parts else ""
+        words = f"{self.load} {changed}".strip()
+        return words or "Nothing that was recorded of the environment changed here."
+
+    @property
+    def load(self) -> str:
+        """Return that other load slowed most trials of the new level, or ""."""
+        count = self.after.n
+        return f"Other load slowed {self.slowed} of {count} trials since then." if 2 * self.slowed > count else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +244,7 @@ def _change(
         p_value=p,
         environment=changed_facts(old, new),
         expected=expected,
+        slowed=sum(point.slowed for point in points[at:stop]),
     )
 
 

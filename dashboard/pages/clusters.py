@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
@@ -23,11 +24,13 @@ from experiments.access import (
     may_set_up_clusters,
     may_test_clusters,
     visible_clusters,
+    visible_deleted,
     visible_experiments,
 )
 from experiments.cluster_kinds import facts as cluster_facts
 from experiments.cluster_kinds.form import form_of, texts_of
 from experiments.errors import ClusterInUse, InvalidSpec
+from experiments.files import MPI_PROFILE_NAME
 from experiments.models import Artifact, Cluster, ClusterTest, State, Trial
 from experiments.models.cluster_check import PROBLEM, SKIPPED, WARNING, without_details
 from experiments.selectors.queue_forecast import outlooks
@@ -110,7 +113,7 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
         "place": "clusters",
         "row": row,
         "may_describe": may_describe_clusters(request.user),
-        "reason_to_keep": cluster.reason_to_keep() if may_set_up else "",
+        "reason_to_keep": cluster.reason_to_keep(visible_deleted(request.user)) if may_set_up else "",
         "settings": _settings(row) if may_set_up else None,
     }
     return render(request, "clusters/cluster.html", context)
@@ -165,12 +168,11 @@ def switch(request: HttpRequest, slug: str) -> HttpResponse:
         messages.error(request, "Not switched on: the settings are wrong. Fix them first.", extra_tags="bad")
         return redirect("cluster", cluster.slug)
     cluster.switch(on=on)
-    words = "accepts experiments now" if on else "accepts no new experiments; running trials finish"
+    words = "accepts experiments now." if on else "accepts no new experiments; running trials finish."
     if not on and (queued := _queued(cluster)):
-        words += (
-            f", {numbers.plural(queued, 'queued trial')} {'wait' if queued > 1 else 'waits'} until it is switched on"
-        )
-    messages.success(request, f"{cluster.name} {words}.", extra_tags="ok")
+        waits = "wait" if queued > 1 else "waits"
+        words += f" {numbers.plural(queued, 'queued trial')} {waits} until it is switched on."
+    messages.success(request, f"{cluster.name} {words}", extra_tags="ok")
     return redirect("cluster", cluster.slug)
 
 
@@ -204,7 +206,7 @@ def _test_of(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:
         "test": last,
         "counts": [(state, _counted(state, count)) for state, count in counts],
         "took": (last.ended_at - last.begun_at).total_seconds() if last and last.begun_at and last.ended_at else None,
-        "measurable": measurable(last, 0 if last and last.steps else _recorded(cluster)),
+        "measurable": measurable(last, {} if last and last.steps else _recorded(cluster)),
         "running": running,
         "running_is_visible": running and visible_experiments(request.user).filter(pk=running.experiment_id).exists(),
         "running_left_s": outlooks([], [running])[running.experiment_id].left_s if running else None,
@@ -221,9 +223,15 @@ def _queued(cluster: Cluster) -> int:
     return Trial.objects.filter(cluster=cluster, state=State.QUEUED).count()
 
 
-def _recorded(cluster: Cluster) -> int:
-    """Count the trials of a cluster that recorded packets."""
-    return Trial.objects.filter(cluster=cluster, artifacts__kind=Artifact.Kind.CAPTURE).distinct().count()
+def _recorded(cluster: Cluster) -> dict[str, int]:
+    """Count the trials of a cluster that recorded each source."""
+    files = {
+        "packets": Q(kind=Artifact.Kind.CAPTURE),
+        "calls": Q(name=MPI_PROFILE_NAME),
+        "counters": Q(kind=Artifact.Kind.SAMPLES),
+    }
+    of_cluster = Artifact.objects.filter(trial__cluster=cluster).order_by()
+    return of_cluster.aggregate(**{name: Count("trial", distinct=True, filter=of) for name, of in files.items()})
 
 
 def _counted(state: str, count: int) -> str:

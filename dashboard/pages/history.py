@@ -20,8 +20,7 @@ from dashboard.requests.lookup import query_value
 from experiments import workloads
 from experiments.access import may_submit
 from experiments.metrics import described, in_order, is_metric
-from experiments.models import Configuration, ExpectedChange, Trial
-from experiments.models.states import disturbed
+from experiments.models import Configuration, ExpectedChange
 from experiments.selectors.history import ConfigurationHistory, expect, history_of, trials_of
 from experiments.specification.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS
 
@@ -37,13 +36,12 @@ def history(request: HttpRequest, configuration: str, cluster: str) -> HttpRespo
     except Configuration.DoesNotExist:
         raise Http404 from None
     description = described(metric)
-    slowed = Trial.objects.filter(disturbed(), pk__in=[entry.trial for entry in record.entries]).count()
     workload = record.configuration.experiment.workload
     context = {
         "place": "histories",
         "workload": workload_title(workload),
         "found": record,
-        "slowed": slowed,
+        "slowed": sum(entry.slowed for entry in record.entries),
         "metric": description,
         "status": status_words(record.history),
         "metrics": [described(name).label for name in in_order({*record.metrics, metric}) if is_metric(name)],

@@ -259,7 +259,8 @@ def _page(
     request: HttpRequest, draft: dict[str, Any], error: InvalidSpec | None = None, status: int = 200
 ) -> HttpResponse:
     about_network = bool(query_value(request, "network")) or "network" in request.POST
-    context = form_context(request.user, draft, error) | project_choice(request)
+    choice = project_choice(request)
+    context = form_context(request.user, draft, error, project=choice["chosen_project"]) | choice
     context |= typed_yaml(request, error, context["error"])
     tour = bool(query_value(request, "tour")) or "tour" in request.POST
     context["has_no_role"] = not context["projects"]

@@ -18,7 +18,7 @@ from experiments.selectors.quotas import Quota, quotas_of
 _THEN: Final = {
     "queued_trials": "more trials are refused until fewer are queued",
     "machine_hours": "its trials wait until the usage of the last 30 days falls",
-    "disk_gib": "new trials are refused until files are deleted",
+    "disk_gib": "new trials are refused until files are deleted, also in the trash",
     "capture_gib": "new trials with a capture are refused until captures are deleted",
 }
 """Effects of reached limits."""

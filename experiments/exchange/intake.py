@@ -62,7 +62,8 @@ def import_received_file(file: Path, name: str, *, project: Project, owner: Any,
     """
     files = next(quota for quota in quotas_of([project])[project.pk] if quota.name == "disk_gib")
     if files.is_used_up and not dry_run:
-        raise BadBundle(f"The project {project.name} has used up its quota: {files.words} of files.")
+        words = "; ".join(filter(None, (f"{files.words} of files", files.trash_words)))
+        raise BadBundle(f"The project {project.name} has used up its quota: {words}.")
     options: dict[str, Any] = {"project": project, "owner": owner, "dry_run": dry_run}
     limits = upload_limits()
     plain = PurePosixPath(name.replace("\\", "/")).name[-100:]

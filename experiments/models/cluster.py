@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
 from django.conf import settings
@@ -56,20 +56,20 @@ class Cluster(models.Model):
         self.enabled = on
         self.save(update_fields=["enabled"])
 
-    def reason_to_keep(self) -> str:
-        """Return why it cannot be deleted, or ""."""
+    def reason_to_keep(self, visible: Collection[Deleted] = ()) -> str:
+        """Return why it cannot be deleted, with names of ``visible`` experiments, or ""."""
         if self.is_recreated:
             return "Each start of the server creates it."
         if self.elsewhere:
             return "Imported results name it."
         if count := self.experiments.count():
             return f"It has {plural(count, 'experiment')}."
-        if self.trials.exists():
-            return "Trials ran on it."
+        if count := self.trials.count():
+            return f"It has {plural(count, 'trial')}."
         if deleted := Deleted.of_cluster(self.pk):
-            names = ", ".join(experiment.name for experiment in deleted[:3])
-            more = f" and {len(deleted) - 3} more" if len(deleted) > 3 else ""
-            return f"Experiments in the trash ran on it: {names}{more}."
+            names = [experiment.name for experiment in deleted if experiment in visible][:3]
+            named = f", such as {', '.join(names)}" if names else ""
+            return f"It has {plural(len(deleted), 'experiment')} in the trash{named}."
         return ""
 
     @property
@@ -85,7 +85,7 @@ class Cluster(models.Model):
             with transaction.atomic():
                 self.delete()
         except models.ProtectedError:  # a trial was queued in the meantime
-            raise ClusterInUse(f"{self.name} cannot be deleted. Trials ran on it.") from None
+            raise ClusterInUse(f"{self.name} cannot be deleted. It has trials.") from None
 
     @property
     def settings_errors(self) -> list[FieldError]:
@@ -197,9 +197,15 @@ class Cluster(models.Model):
 
     def competing(self, startable: models.QuerySet[Any]) -> list[int]:
         """Return other clusters of ``startable`` trials that share hosts, all free."""
+        if self.traits.allots:  # the scheduler shares its hosts out
+            return []
         needed = set(self.resources())
         others = type(self).objects.filter(pk__in=startable.values("cluster")).exclude(pk=self.pk)
-        sharing = {other.pk: required for other in others if needed & (required := set(other.resources()))}
+        sharing = {
+            other.pk: required
+            for other in others
+            if not other.traits.allots and needed & (required := set(other.resources()))
+        }
         leased = set(Lease.objects.values_list("resource", flat=True)) if sharing else set()
         return [pk for pk, required in sharing.items() if not required & leased]
 

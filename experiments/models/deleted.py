@@ -39,8 +39,11 @@ class Deleted(models.Model):
     @classmethod
     def of_cluster(cls, cluster_id: int) -> list[Deleted]:
         """Return the deleted experiments that used a cluster: they need it to be restored."""
-        rows = DeletedRows.objects.filter(columns__contains="cluster_id").select_related("experiment")
-        return list(dict.fromkeys(piece.experiment for piece in rows if cluster_id in piece.clusters()))
+        rows, using = DeletedRows.objects.filter(columns__contains="cluster_id"), set[int]()
+        for piece in rows.iterator(chunk_size=1):  # each has megabytes
+            if piece.experiment_id not in using and cluster_id in piece.clusters():
+                using.add(piece.experiment_id)
+        return list(cls.objects.filter(pk__in=using))
 
     @property
     def until(self) -> datetime | None:

@@ -46,6 +46,8 @@ UNFINISHED: Final = (State.QUEUED, *ACTIVE)
 FAILED: Final = (State.FAILED, State.ERRORED, State.LOST)
 OVER_TIME: Final = "did not end within the time limit"
 """Words in the message of a trial that was stopped at its time limit."""
+NO_ROOM: Final = "Waiting for disk space"
+"""First words in the message of a waiting trial that the disk has no room for."""
 WITHOUT_RESULT: Final = (*FAILED, State.CANCELLED)
 _TONES: Final = {
     State.QUEUED: Tone.TODO,

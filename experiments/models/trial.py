@@ -28,6 +28,7 @@ from experiments.models.states import (
     ACTIVE,
     BLOCKING,
     DISTURBANCES,
+    NO_ROOM,
     OVER_TIME,
     UNFINISHED,
     WITHOUT_RESULT,
@@ -115,7 +116,7 @@ class TrialQuerySet(models.QuerySet["Trial"]):
         """Lock and return the next unlocked trial of a cluster, or None.
 
         The experiment with the key ``rather`` comes first: hosts are allocated to it. None as well if the next one is on
-        a ``competing`` cluster (key), which shares hosts.
+        a ``competing`` cluster (key), which shares hosts and has room for it.
         """
         startable = self.startable().filter(cluster=cluster_id)
         of_others = self.startable().filter(cluster__in=competing)
@@ -125,8 +126,11 @@ class TrialQuerySet(models.QuerySet["Trial"]):
             locked = startable.select_for_update(skip_locked=True, of=("self",)).filter(experiment_id=experiment_id)
             if (trial := locked.order_by("position").first()) is not None:
                 return trial
-            if competing and of_others.filter(experiment_id=experiment_id).exists():
+            other = of_others.filter(experiment_id=experiment_id).order_by("position").first() if competing else None
+            if other is not None and not other.message.startswith(NO_ROOM):
                 return None
+            if other is not None:  # its cluster can start nothing before it
+                of_others = of_others.exclude(cluster=other.cluster_id)
         return None
 
     def held_machine_s(self) -> Iterator[tuple[int, float]]:
@@ -266,11 +270,13 @@ class Trial(models.Model):
         return {t.pk for t in later if first.get((t.configuration_id, t.kind, t.repetition), t.attempt) < t.attempt}
 
     @classmethod
-    def claim_next(cls, cluster: Cluster, worker: str, *, rather: int | None = None) -> Trial | None:
+    def claim_next(
+        cls, cluster: Cluster, worker: str, *, rather: int | None = None, keeps_turn: bool = False
+    ) -> Trial | None:
         """Claim the next waiting trial of a cluster by fair share, with its hosts.
 
         Return None if no trial waits, the hosts are taken or a check waits for them, the cluster is disabled, or it is the
-        turn of another cluster with these hosts.
+        turn of another cluster with these hosts and not ``keeps_turn``.
         """
         resources = cluster.resources()
         usable = Cluster.objects.filter(pk=cluster.pk, enabled=True)
@@ -279,8 +285,10 @@ class Trial(models.Model):
             return None
         if ClusterTest.waits_for(resources):
             return None
+        # Looks up names of hosts, which takes long if no server answers: before rows are locked.
+        competing = [] if keeps_turn else cluster.competing(cls.objects.startable())
         with transaction.atomic():
-            trial = cls.objects.next_waiting(cluster.pk, rather, cluster.competing(cls.objects.startable()))
+            trial = cls.objects.next_waiting(cluster.pk, rather, competing)
             if trial is None or not trial._take(resources):
                 return None
             changed = cls.objects.filter(pk=trial.pk, state=State.QUEUED).update(

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from django.db.models import F, FilteredRelation, OuterRef, Q, QuerySet, Subquery
+from django.db.models import BooleanField, ExpressionWrapper, F, FilteredRelation, OuterRef, Q, QuerySet, Subquery
 
 from analysis.statistics import History, HistoryPoint, detect_changes
 from experiments.access import visible_experiments, visible_trials
 from experiments.common.facts import by_dotted_name
 from experiments.models import Cluster, Configuration, Environment, ExpectedChange, HistoryPart, Measurement, Trial
-from experiments.models.states import excluded_as_disturbed, measured
+from experiments.models.states import disturbed, excluded_as_disturbed, measured
 from experiments.traffic import in_statistics
 
 MOST_TRIALS: Final = 300
@@ -27,6 +27,8 @@ class Entry(NamedTuple):
     ended_at: Any
     experiment: str
     environment: int | None
+    slowed: bool
+    """By other load."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +67,9 @@ def history_of(user: Any, configuration: str, cluster: str, metric: str) -> Conf
 
     Visible, measured trials only; five queries. Raise Configuration.DoesNotExist if there is none.
     """
-    columns = ("pk", "value", "ended_at", "experiment__slug", "environment_id", "trust")
-    newest = list(with_value(user, configuration, cluster, metric).values_list(*columns))
+    columns = ("pk", "value", "ended_at", "experiment__slug", "environment_id", "slowed", "trust")
+    slowed = ExpressionWrapper(disturbed(), BooleanField())
+    newest = list(with_value(user, configuration, cluster, metric).annotate(slowed=slowed).values_list(*columns))
     if not newest:
         raise Configuration.DoesNotExist
     rows = [row for row in newest[:MOST_TRIALS][::-1] if row[1] is not None]
@@ -125,7 +128,8 @@ def _history(entries: Sequence[Entry], expected: dict[int, ExpectedChange]) -> H
     points = []
     for entry in entries:
         stated = facts.get(entry.environment or 0, {})
-        points.append(HistoryPoint(entry.value, stated, f"trial {entry.trial}", stated.get("transport", "")))
+        label, transport = f"trial {entry.trial}", stated.get("transport", "")
+        points.append(HistoryPoint(entry.value, stated, label, transport, entry.slowed))
     return detect_changes(points, expected={n for n, entry in enumerate(entries) if entry.trial in expected})
 
 

@@ -188,7 +188,7 @@ def _trials_before(row: Mapping[str, Any], other: Mapping[str, Any], lasting: Ma
 def outlooks(rows: Sequence[Mapping[str, Any]], running: Sequence[Trial]) -> dict[int, Outlook]:
     """Return the forecast of experiments in ``rows`` and ``running``.
 
-    At most five queries. Clusters with shared hosts take turns; so do projects by recent use. The experiments of each follow in
+    At most five queries. Clusters with equal hosts take turns; so do projects by recent use. The experiments of each follow in
     order after the running trials.
     """
     clusters = Cluster.objects.in_bulk({row["cluster_id"] for row in rows} | {trial.cluster_id for trial in running})

@@ -20,6 +20,7 @@ from experiments.models.usage import machine_hours
 GIB: Final = 1 << 30
 _LITTLE: Final = 10
 """Use below it is shown with decimals."""
+_LEAST_IN_TRASH: Final = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ class Quota:
     field: str
     used: float
     most: int
+    in_trash: float = 0.0
+    """Part of the use that experiments in the trash have."""
 
     @property
     def is_used_up(self) -> bool:
@@ -42,6 +45,15 @@ class Quota:
         """Return text such as ``1 200 of 20 000 trials``."""
         used = significant(self.used, 2) if self.used < _LITTLE else grouped(round(self.used))
         return f"{used} of {grouped(self.most)} {self.unit}" if self.most else f"{used} {self.unit}, without limit"
+
+    @property
+    def trash_words(self) -> str:
+        """Return the part of the use that emptying the trash frees, or ""."""
+        return (
+            f"{significant(self.in_trash, 2)} {self.unit} of it in the trash"
+            if self.in_trash >= _LEAST_IN_TRASH
+            else ""
+        )
 
 
 def quotas_of(projects: Collection[Project]) -> dict[int, list[Quota]]:
@@ -80,15 +92,16 @@ def _limits(
     return [
         Quota("queued_trials", "Queued", "trials", "repetitions", waiting, most_queued),
         Quota("machine_hours", "Machine-hours in 30 days", "hours", "cluster", *hours),
-        Quota("disk_gib", "Files", "GiB", "repetitions", (stored_bytes[0] + in_trash) / GIB, most_disk),
+        Quota("disk_gib", "Files", "GiB", "repetitions", (stored_bytes[0] + in_trash) / GIB, most_disk, in_trash / GIB),
         Quota("capture_gib", "Captures", "GiB", "capture", stored_bytes[1] / GIB, most_captures),
     ]
 
 
 def problems(project: Project, *, waiting: int, adding: int, capturing: bool) -> list[FieldError]:
     """Return why ``adding`` trials to ``waiting`` ones is too much, by field."""
+    used_up = f"the project {project.name} has used up its quota"
     refused = [
-        FieldError(quota.field, f"the project {project.name} has used up its quota: {quota.words}")
+        FieldError(quota.field, "; ".join(filter(None, (f"{used_up}: {quota.words}", quota.trash_words))))
         for quota in quotas_of([project])[project.pk]
         if quota.is_used_up and quota.name != "queued_trials" and (capturing or quota.name != "capture_gib")
     ]

@@ -7,10 +7,13 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from http.client import HTTPSConnection
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 
+from config.front import logged
 from tests.browser.proxies import caddy, nginx
 from tests.conftest import Services
 from tests.dashboard.people.directory_server import make_certificate
@@ -53,3 +56,24 @@ def test_one_client_uses_up_no_limit_of_another(
         attacks = [open_reset_link(first, f"192.0.2.{number}") for number in range(21)]
         assert attacks == [200] * 20 + [429]
         assert open_reset_link(second, first) == 200
+
+
+@pytest.mark.parametrize(
+    ("forwarded", "client"),
+    [
+        ("203.0.113.7", "203.0.113.7"),
+        ("192.0.2.1, 203.0.113.7:52110", "203.0.113.7"),
+        ("2001:db8::1", "2001:db8::1"),
+        ("[2001:db8::1]:443", "2001:db8::1"),
+        ("fe80::1%eth0", "fe80::1"),
+        ("a:b", "198.51.100.9"),
+        ("unknown", "198.51.100.9"),
+        ("", "198.51.100.9"),
+    ],
+)
+def test_the_address_of_the_client_has_no_port_and_is_one(settings: Any, forwarded: str, client: str) -> None:
+    settings.FORWARDED_FOR = True
+    environ = {"HTTP_X_FORWARDED_FOR": forwarded, "REMOTE_ADDR": "198.51.100.9", "REQUEST_URI": "/"}
+    serve = logged(lambda environ, start: [], SimpleNamespace(access=lambda *_: None))
+    serve(environ, lambda *_: None)
+    assert environ["REMOTE_ADDR"] == client

@@ -12,6 +12,7 @@ from experiments.specification import parse
 from tests.conftest import Services
 from workers import tasks
 from workers.backlog import has_listener
+from workers.trial import pipeline
 
 
 def unheard() -> int:
@@ -53,3 +54,12 @@ def test_broker_that_is_away_counts_as_listening(empty_redis: Redis, services: S
         assert has_listener(app)
     finally:
         services.redis.start()
+
+
+def test_a_task_sends_no_wake_ups_beside_messages_that_wait(
+    waiting: Experiment, empty_redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "run_waiting", lambda cluster: 1)
+    for _ in range(3):
+        tasks.work(waiting.cluster_id)
+        assert unheard() == 1, "wake-ups do not accumulate"

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from django.db.models import QuerySet, Sum
 
 from analysis import numbers
 from analysis.conclusions.wording import point_words
 from analysis.statistics import HistoryPoint, detect_changes
-from analysis.statistics.changes import SHORTEST
+from analysis.statistics.changes import SHORTEST, Change
 from experiments.models import Event, ExpectedChange, Experiment, HistoryPart, Trial
-from experiments.models.states import excluded_as_disturbed, measured
+from experiments.models.states import disturbed, excluded_as_disturbed, measured
 from experiments.selectors.history import MOST_TRIALS
 from experiments.selectors.history_list import FEWEST, METRIC
 from experiments.selectors.question import question_of
@@ -43,7 +43,7 @@ def steps_of(ended: Event) -> list[Event]:
         is_new = [row[2] == experiment.pk and (earlier is None or row[3] > earlier) for row in history]
         step = _step([row[:2] for row in history], is_new)
         if step is not None:
-            events.append(_event(experiment, digest, *step))
+            events.append(_event(experiment, digest, step))
     return events
 
 
@@ -61,8 +61,8 @@ def newest_trials(parts: QuerySet[HistoryPart], cluster: int | None) -> list[tup
     return newest_first[::-1]
 
 
-def _step(history: Sequence[tuple[int, float]], is_new: Sequence[bool]) -> tuple[int, float, float] | None:
-    """Return (first trial, medians before and after) of a step by new trials."""
+def _step(history: Sequence[tuple[int, float]], is_new: Sequence[bool]) -> Change | None:
+    """Return a step by new trials, labelled with its first trial."""
     expected = set(
         ExpectedChange.objects.filter(trial__in=[pk for pk, _ in history], metric=METRIC).values_list(
             "trial", flat=True
@@ -79,11 +79,12 @@ def _step(history: Sequence[tuple[int, float]], is_new: Sequence[bool]) -> tuple
     old = [places[int(change.label)] for change in before] + [places[pk] for pk in reported]
     if any(abs(position - last.index) < SHORTEST for position in old):
         return None
-    return int(last.label), last.before.median, last.after.median
+    return last
 
 
-def _changes(history: Sequence[tuple[int, float]], expected: set[int]) -> Sequence[Any]:
-    points = [HistoryPoint(value, {}, str(pk)) for pk, value in history]
+def _changes(history: Sequence[tuple[int, float]], expected: set[int]) -> Sequence[Change]:
+    slowed = {*Trial.objects.filter(disturbed(), pk__in=[pk for pk, _ in history]).values_list("pk", flat=True)}
+    points = [HistoryPoint(value, {}, str(pk), slowed=pk in slowed) for pk, value in history]
     return detect_changes(points, expected={n for n, (pk, _) in enumerate(history) if pk in expected}).changes
 
 
@@ -91,14 +92,15 @@ def _reported_keys(trials: Sequence[int]) -> list[str]:
     return list(Event.objects.filter(kind=Event.Kind.STEPPED, trial__in=trials).values_list("key", flat=True))
 
 
-def _event(experiment: Experiment, digest: str, trial: int, before: float, after: float) -> Event:
+def _event(experiment: Experiment, digest: str, step: Change) -> Event:
+    trial, before, after = int(step.label), step.before.median, step.after.median
     configuration = experiment.configurations.get(hash=digest)
     question = question_of(experiment, study_of(experiment, with_traffic=False))
     where = point_words(question.factors, configuration.parameters) or configuration.experiment.workload
     cluster = experiment.cluster.slug if experiment.cluster is not None else ""
     levels = f"{numbers.amount(after, 's')} instead of {numbers.amount(before, 's')}"
     changed = numbers.change(after / before if before else None)
-    sentence = f"At {where}, the median elapsed time is {levels} since trial {trial}: {changed}."
+    sentence = f"At {where}, the median elapsed time is {levels} since trial {trial}: {changed}. {step.load}".rstrip()
     return Event(
         kind=Event.Kind.STEPPED,
         key=f"stepped:{digest}:{cluster}:{METRIC}:{trial}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -20,6 +21,7 @@ from experiments.common import outage, plain_files, trees
 from experiments.errors import NotPlain, StaleTrial
 from experiments.files import trial_directory
 from experiments.models import DISTURBANCES, Artifact, Cluster, State, Trial, TrialResult
+from experiments.models.states import NO_ROOM
 from experiments.selectors import quotas
 from experiments.selectors.goals import spent_of
 from workers import rounds, stopping
@@ -37,6 +39,8 @@ POOL: Final = SessionPool()
 """The open sessions of this worker process: trials that share hosts and link share the fabric and its certificate."""
 _LOCK: Final = 0x52414E4B
 """First key of PostgreSQL's advisory locks on clusters."""
+_TURN_S: Final = 300.0
+"""A cluster keeps its turn so long, as each turn makes sessions and links anew."""
 _LAST_TRIALS: Final = 5
 _COPIES: Final = 3
 """A capture is on disk as it was recorded, as it is kept, and for a moment as both."""
@@ -46,18 +50,20 @@ log = structlog.get_logger()
 def run_waiting(cluster: Cluster) -> int:
     """Claim and execute trials until none is left; return how many.
 
-    Or until the worker stops. One process runs them one after another, so that trials share a fabric; it is closed at
-    the end.
+    Or until the worker stops, or it is the turn of another cluster. One process runs them one after another, so that trials
+    share a fabric; it is closed at the end.
     """
     worker = identity()
-    executed, before = 0, None
+    executed, before, turn_ends = 0, None, 0.0
     delivery.forget_undelivered()
     with alone_on(cluster) as alone:
         try:
             while alone and not stopping.is_stopping():
-                trial = Trial.claim_next(cluster, worker, rather=before)
+                keeps_turn = time.monotonic() < turn_ends
+                trial = Trial.claim_next(cluster, worker, rather=before, keeps_turn=keeps_turn)
                 if trial is None or _waits_for_room(trial):
                     break
+                turn_ends = turn_ends if keeps_turn else time.monotonic() + _TURN_S
                 execute(trial)
                 rounds.decide_patiently(trial.experiment_id)
                 before = trial.experiment_id if POOL.holds_a_job else None
@@ -104,7 +110,7 @@ def _lacking_room(trial: Trial) -> str:
     if free >= required:
         return ""
     return (
-        f"Waiting for disk space: {amount(free, 'B')} free, {amount(required, 'B')} required. "
+        f"{NO_ROOM}: {amount(free, 'B')} free, {amount(required, 'B')} required. "
         "The trial starts when RANKWIRE_VAR has room."
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Final
 
 from analysis import numbers
@@ -11,8 +12,8 @@ from experiments.models import ClusterTest
 from experiments.models.cluster_check import OK, SKIPPED, WARNING
 
 _NOT_TRIED: Final = "Check the cluster to find out."
-_UNFINISHED: Final = "The check that waits or runs finds out."
-_RECORDED: Final = "These trials recorded packets; the cluster was never checked."
+_UNFINISHED: Final = "Known when the check ends."
+_RECORDED: Final = "These trials recorded them; the cluster was never checked."
 _COUNTERS: Final = "CPU time, memory and frames of every host, once a second{}."
 
 
@@ -36,20 +37,23 @@ class Source:
         return cls(name, term, step["state"], step["value"], step["seen"], step["remedy"], tuple(step["commands"]))
 
 
-def measurable(test: ClusterTest | None, recorded: int = 0) -> list[Source]:
+def measurable(test: ClusterTest | None, recorded: Mapping[str, int] = MappingProxyType({})) -> list[Source]:
     """Return the three sources as the last check found them.
 
-    ``recorded``: trials of the cluster with packets, the evidence without a check.
+    ``recorded``: trials of the cluster with each source (name in lower case), the evidence without a check.
     """
     steps = {step["name"]: step for step in test.steps} if test else {}
     absent = _NOT_TRIED if test is None or test.is_over else _UNFINISHED
-    packets = Source.of_step("Packets", "packets-source", steps.get("Capture permission"), absent)
-    if recorded and not steps:
-        packets = replace(packets, state=OK, value=numbers.plural(recorded, "trial"), sentence=_RECORDED)
-    return [
-        packets,
+    sources = [
+        Source.of_step("Packets", "packets-source", steps.get("Capture permission"), absent),
         Source.of_step("Calls", "calls-source", steps.get("MPI calls"), absent),
         _counters(steps, absent),
+    ]
+    return [
+        replace(source, state=OK, value=numbers.plural(count, "trial"), sentence=_RECORDED)
+        if not steps and (count := recorded.get(source.name.lower(), 0))
+        else source
+        for source in sources
     ]
 
 

@@ -85,6 +85,21 @@ def test_a_history_counts_the_trials_that_other_load_slowed_and_names_the_rows_o
     assert (len(named), named[0]) == (12, f"trial {entry.trial}, {timezone.localtime(entry.ended_at):%Y-%m-%d %H:%M}")
 
 
+def test_a_step_of_trials_that_other_load_slowed_names_the_load(stepped, submit, page):
+    submit(name="A night of load", repetitions=12, sweep={"hosts": [2]})
+    for _ in range(12):
+        trial = Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")
+        trial.start_running(command=["mpirun"], conditions={})
+        trial.start_analysing()
+        slowed = {"conditions": {"disturbances": ["other load"]}, "environment": {"kernel": {"release": "6.8.0-47"}}}
+        trial.finish(TrialResult({"all": {"elapsed_s": 8.0}}, {}, "degraded", **slowed))
+    connection.check_constraints()
+    first, last = page.get(address(stepped)).context["found"].history.changes
+    assert (first.slowed, first.load) == (0, "")
+    assert last.slowed == 12
+    assert last.explanation == last.load != ""
+
+
 def test_a_history_does_not_mix_transports(submit, page, person):
     submit(name="Nightly", repetitions=8, sweep={"hosts": [2]})
     for number in range(8):

@@ -38,8 +38,13 @@ def test_it_starts_nothing_in_a_project_that_is_not_ones_own(page: Client, libra
 
 def test_a_clone_stays_in_the_project_of_its_original(page: Client, optics: Project) -> None:
     factories.experiment(project=optics, slug="original")
-    text = page.get("/experiments/new/?from=optics--original").content.decode()
-    assert '<option value="optics" selected>' in text
+    answer = page.get("/experiments/new/?from=optics--original")
+    assert '<option value="optics" selected>' in answer.content.decode()
+    notes = answer.context["preview"].notes
+    Project.objects.exclude(pk=optics.pk).update(most_queued_trials=1)
+    assert page.get("/experiments/new/?from=optics--original").context["preview"].notes == notes, "the quota of another"
+    Project.objects.filter(pk=optics.pk).update(most_queued_trials=1)
+    assert page.get("/experiments/new/?from=optics--original").context["preview"].notes != notes
 
 
 @pytest.fixture

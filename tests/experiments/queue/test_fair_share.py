@@ -9,6 +9,7 @@ import pytest
 from django.utils import timezone
 
 from experiments.models import Cluster, Experiment, Priority, Project, State, Trial, Usage
+from experiments.models.states import NO_ROOM
 from experiments.selectors import running_trials, waiting
 from experiments.selectors.queue_forecast import outlooks
 from tests.experiments import factories
@@ -166,6 +167,29 @@ def test_clusters_that_share_a_machine_take_turns(crowd: Experiment) -> None:
     assert Trial.claim_next(Cluster.objects.get(slug="testbed"), "host:1:1") is None
     assert (trial := Trial.claim_next(local, "host:1:1")) is not None
     assert trial.experiment_id == alone.pk
+
+
+def test_a_cluster_that_keeps_its_turn_waits_for_no_other(crowd: Experiment) -> None:
+    local = Cluster.objects.get(slug="local")
+    guests = Project.objects.create(slug="guests", name="Guests")
+    factories.experiment(project=guests, cluster="local", sweep={"hosts": [1]}, repetitions=1)
+    used(guests, 1000)
+    assert Trial.claim_next(local, "host:1:1") is None
+    assert Trial.claim_next(local, "host:1:1", keeps_turn=True) is not None
+
+
+def test_a_trial_that_waits_for_room_blocks_no_other_cluster(crowd: Experiment) -> None:
+    testbed, local = Cluster.objects.get(slug="testbed"), Cluster.objects.get(slug="local")
+    factories.experiment(cluster="testbed", sweep={"hosts": [1]}, repetitions=1)
+    factories.experiment(cluster="local", sweep={"hosts": [1]}, repetitions=1)
+    trial = Trial.claim_next(testbed, "host:1:1")
+    assert trial is not None
+    trial.requeue("Queued again, no attempt lost.")
+    assert Trial.claim_next(local, "host:1:1") is None, "the trial can start"
+    trial = Trial.claim_next(testbed, "host:1:1")
+    assert trial is not None
+    trial.requeue(f"{NO_ROOM}: 1 kB free, 2 kB required.")
+    assert Trial.claim_next(local, "host:1:1") is not None
 
 
 def test_a_cluster_does_not_wait_for_one_that_cannot_start(crowd: Experiment) -> None:

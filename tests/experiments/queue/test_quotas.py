@@ -90,7 +90,10 @@ def test_hours_files_and_captures_are_refused_at_their_fields(project: Project) 
 def test_files_in_the_trash_count(project: Project) -> None:
     Project.objects.update(most_disk_gib=1)
     Deleted.objects.create(uid=uuid4(), slug="a", name="A", workload="ring", project=project, bytes=1 << 30)
-    assert set(refused()) == {"repetitions"}
+    files = next(quota for quota in quotas.quotas_of([project])[project.pk] if quota.name == "disk_gib")
+    assert (files.used, files.in_trash) == (1, 1)
+    (message,) = refused()["repetitions"]
+    assert message.endswith(f"; {files.trash_words}")
 
 
 def test_quotas_of_returns_the_use_of_all_projects_in_four_queries(

@@ -319,6 +319,18 @@ def test_a_history_that_steps_is_reported_once(
     assert "/history/" in mails[0].body.splitlines()[1]
 
 
+def test_a_step_names_the_load_that_slowed_the_trials_since_then(experiment: Experiment) -> None:
+    _at_level(experiment, 1.5, repetitions=6)
+    outbox.work()
+    night = factories.experiment(name="A night of load")
+    _at_level(night, 3.0, repetitions=6)
+    night.trials.update(trust="degraded", conditions={"disturbances": ["other load"]})
+    outbox.work()
+    sentences = [event.data["sentence"] for event in Event.objects.filter(kind="stepped")]
+    assert len(sentences) == 2
+    assert all("Other load slowed 6 of 6 trials" in sentence for sentence in sentences)
+
+
 def _at_level(experiment: Experiment, elapsed_s: float, *, repetitions: int) -> None:
     waiting = experiment.trials.filter(state="queued").count() // 2
     experiment.add_repetitions(repetitions - waiting if repetitions > waiting else repetitions)

@@ -11,6 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from dashboard.panels.cluster.measurable import measurable
+from experiments.files import MPI_PROFILE_NAME
 from experiments.models import Artifact, Cluster, ClusterTest, Experiment, Trial
 from tests.dashboard.texts import text_of
 
@@ -52,11 +53,14 @@ def test_trials_that_recorded_packets_are_evidence_until_a_check(
     Trial.objects.filter(pk=trial.pk).update(cluster=Cluster.objects.get(slug="testbed"))
     assert page.get(address).context["measurable"][0].state == "skipped"
     Artifact.objects.create(trial=trial, name="capture.pcapng.zst", kind=Artifact.Kind.CAPTURE, path="x", size_bytes=1)
-    packets = page.get(address).context["measurable"][0]
-    assert (packets.state, packets.value) == ("ok", "1 trial")
+    packets, calls, counters = page.get(address).context["measurable"]
+    assert [(packets.state, packets.value), calls.state, counters.state] == [("ok", "1 trial"), "skipped", "skipped"]
+    for name, kind in ((MPI_PROFILE_NAME, Artifact.Kind.OTHER), ("hosts.json", Artifact.Kind.SAMPLES)):
+        Artifact.objects.create(trial=trial, name=name, kind=kind, path=name, size_bytes=1)
+    assert {(source.state, source.value) for source in page.get(address).context["measurable"]} == {("ok", "1 trial")}
     ClusterTest.ask(Cluster.objects.get(slug="testbed"))
     assert page.get(address).context["measurable"][0] == packets, "a check that waits has found nothing yet"
-    assert measurable(ClusterTest(steps=[step("Capture permission", "warning")]), 1)[0].state == "warning"
+    assert measurable(ClusterTest(steps=[step("Capture permission", "warning")]), {"packets": 1})[0].state == "warning"
 
 
 def test_measurable_shows_why_a_source_was_not_tried() -> None:

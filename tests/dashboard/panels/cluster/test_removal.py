@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
+from django.urls import reverse
 
 from experiments import cluster_kinds, deletion
 from experiments.errors import CannotRestore, InvalidSpec
@@ -70,6 +71,9 @@ def test_one_that_deleted_experiments_used_stays_and_names_them(
     deleted = deletion.delete(experiment, by=person)
     page = set_up.get("/clusters/rack/")
     assert deleted.name in page.context["reason_to_keep"]
+    assert f'href="{reverse("experiments-deleted")}"' in page.content.decode()
+    person.memberships.all().delete()
+    assert deleted.name not in set_up.get("/clusters/rack/").context["reason_to_keep"], "of a hidden project"
     set_up.post("/clusters/rack/remove/")
     assert deletion.restore_deleted(deleted).cluster == rack
     deleted = deletion.delete(Experiment.objects.get(slug=deleted.slug), by=person)

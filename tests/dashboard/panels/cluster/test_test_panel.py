@@ -66,6 +66,9 @@ def test_state_shows_a_check_with_a_problem_until_one_without(page: Client, rack
     test.end([*STEPS, {**STEPS[0], "state": after}])
     assert page.get("/clusters/rack/").context["row"].state == state
     assert page.get("/api/v1/clusters/rack/").json()["state"] == state
+    Cluster.objects.filter(pk=rack.pk).update(enabled=False)
+    assert "Check failed" in text_of(page.get("/clusters/"))
+    Cluster.objects.filter(pk=rack.pk).update(enabled=True)
     assert state in [row.state for row in page.get("/").context["clusters"]]
     rack.set_up(name="Rack", settings={"hosts": ["n1"]}, enabled=True)
     ClusterTest.ask(rack)
