@@ -21,6 +21,7 @@ from experiments.access import may_prioritise, may_run_more, may_submit, restric
 from experiments.errors import FieldError, InvalidSpec, StaleTrial
 from experiments.models import BackgroundTask, Experiment, Priority
 from experiments.revision import MorePoints, plan_points
+from experiments.selectors.changed_programs import last_program, replaced_file
 from experiments.selectors.diagnosis import cached_diagnosis
 from experiments.specification import parse
 from workers import queue
@@ -36,8 +37,13 @@ def rerun(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def repeat_disturbed(request: HttpRequest, slug: str) -> HttpResponse:
-    """Queue a repeat of each counted trial that other load slowed."""
-    return _queued(request, _changeable(request, slug), lambda e: changes.repeat_disturbed(request.user, e))
+    """Queue a repeat of each slowed trial that counts, unless its program changed."""
+    experiment = _changeable(request, slug)
+    if changed := replaced_file(experiment, last_program(experiment.trials.current())):
+        why = f"The file {changed[0]} changed after the last trial: repeats would run another program. Clone the experiment."
+        messages.error(request, why, extra_tags="bad")
+        return redirect(experiment)
+    return _queued(request, experiment, lambda e: changes.repeat_disturbed(request.user, e))
 
 
 @require_POST

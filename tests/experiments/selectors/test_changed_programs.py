@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.contrib.auth import get_user_model
 from django.test import Client
+from django.urls import reverse
 
 from dashboard.panels.experiment.diagnosis import diagnosis_context
 from dashboard.panels.experiment.results import Results
@@ -90,5 +91,9 @@ def test_a_file_that_was_replaced_after_the_last_trial_is_named_before_more_are_
     assert changed is not None
     assert changed[0] == str(program)
     assert str(program) in client.get(experiment.get_absolute_url()).text
+    disturbed = reverse("experiment-disturbed", args=[experiment.slug])
+    refused = client.post(disturbed, {"idempotency_key": "a" * 32}, follow=True)
+    assert str(program) in next(iter(refused.context["messages"])).message
+    assert not experiment.trials.filter(state="queued").exists()
     program.unlink()
     assert replaced_file(experiment, last_program(experiment.trials.current())) is None

@@ -83,10 +83,10 @@ def test_one_connection_is_chosen_among_the_listed_packets(page, trial):
         assert rows(html) == listed
 
 
-@pytest.mark.parametrize("given", ["tcp.stream == 2 or tcp.stream == 1", "not tcp.stream == 1"])
-def test_a_filter_that_only_ends_with_the_connection_is_narrowed(given: str) -> None:
-    chosen = QueryDict(PacketQuery(filter=given).of_connection("tcp.stream == 1"))
-    assert chosen["filter"] == f"({given}) and tcp.stream == 1"
+@pytest.mark.parametrize("text", ["tcp.stream == 2 or tcp.stream == 1", "not tcp.stream == 1"])
+def test_a_filter_that_only_ends_with_the_connection_is_narrowed(text: str) -> None:
+    chosen = QueryDict(PacketQuery(filter=text).of_connection("tcp.stream == 1"))
+    assert chosen["filter"] == f"({text}) and tcp.stream == 1"
 
 
 def test_its_rows_are_those_of_tshark(page, trial):
