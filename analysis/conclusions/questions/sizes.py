@@ -16,6 +16,7 @@ from analysis.conclusions.questions.strength import repeat, strength, unsettled
 from analysis.conclusions.sentences import answers as words
 from analysis.conclusions.wording import levels
 from analysis.numbers import plural
+from analysis.scaling import Point
 
 _NEAR_IDEAL: Final = 0.9
 """An efficiency from here on needs no cause in the head line."""
@@ -28,7 +29,8 @@ def answer_scale(question: ExperimentQuestion) -> Answer:
     """Return the answer of a sweep over one measure of size with the problem kept."""
     curve = SizeGrid(question, next(f for f in question.factors if f.role == "scale"))
     if len(curve.points) < 2:
-        return Answer("scale", words.one_size(curve), "open", missing=_unmeasured(question, curve))
+        failed, others = _without_result(question, curve)
+        return Answer("scale", words.one_size(curve, failed), "open", missing=_unmeasured(question, curve, others))
     last, as_good, best, enough = len(curve.points) - 1, curve.enough_sizes, curve.best, curve.enough
     if len(as_good) == len(curve.points):
         return _no_difference(curve)
@@ -63,13 +65,19 @@ def answer_scale(question: ExperimentQuestion) -> Answer:
     return with_energy(curve, result)
 
 
-def _unmeasured(question: ExperimentQuestion, curve: SizeGrid) -> Missing | None:
-    """Return repetitions of the sizes of the design that have no result."""
-    factor = curve.factor
-    measured = {point.parameters[factor.name] for point in curve.points}
-    points = [point for point in question.points if point.parameters[factor.name] not in measured]
+def _without_result(question: ExperimentQuestion, curve: SizeGrid) -> tuple[list[Point], list[Point]]:
+    """Return the points without a result whose trials failed, and the others."""
+    name = curve.factor.name
+    measured = {point.parameters[name] for point in curve.points}
+    points = [point for point in question.points if point.parameters[name] not in measured]
+    return [point for point in points if point.lost], [point for point in points if not point.lost]
+
+
+def _unmeasured(question: ExperimentQuestion, curve: SizeGrid, points: Sequence[Point]) -> Missing | None:
+    """Return repetitions of sizes of the design that have no result."""
     if question.published or not points:
         return None
+    factor = curve.factor
     names = levels(factor, sorted({point.parameters[factor.name] for point in points}))
     seconds = None if question.trial_s is None else _MORE * len(points) * question.trial_s
     statement = f"{plural(_MORE, 'repetition')} at {names}"

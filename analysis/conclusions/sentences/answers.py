@@ -257,9 +257,13 @@ def _times(curve: SizeGrid, i: int, base: int) -> str:
     return f"{label} of {size_of(curve, i)} is {factor_words(ratio, interval)} that of {size_of(curve, base)}"
 
 
-def one_size(curve: SizeGrid) -> str:
+def one_size(curve: SizeGrid, failed: Sequence[Point] = ()) -> str:
     size = size_of(curve, 0) if curve.points else "no trial"
-    return f"Not enough data yet: only {size} finished, and a second number of {curve.factor.plural} is needed."
+    needed = f"Not enough data yet: only {size} finished, and a second number of {curve.factor.plural} is needed."
+    if not failed:
+        return needed
+    names = levels(curve.factor, sorted({point.parameters[curve.factor.name] for point in failed}))
+    return f"{needed} The trials at {names} gave no result."
 
 
 def stop(curve: SizeGrid, worse: int, because: str) -> str:

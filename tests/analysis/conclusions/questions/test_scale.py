@@ -8,6 +8,7 @@ import pytest
 
 from analysis.conclusions import Deciding, Factor, Scatter, answer
 from analysis.conclusions.text import render
+from analysis.scaling import Point
 from tests.analysis.conclusions.designs import GFLOPS, HOSTS, JOBS, asks, checked, values
 from tests.words import plain
 
@@ -179,6 +180,15 @@ def test_recommended_trials_of_several_groups_name_their_group():
     assert result.missing.at == "1 job"
     assert {parameters["jobs"] for parameters, _ in result.missing.points} == {1}
     assert plain(result.missing.words).startswith("1 job: ")
+
+
+def test_sizes_whose_trials_failed_are_named_and_not_recommended_again():
+    question = asks([HOSTS], {1: 1.0})
+    failed, cancelled = Point({"hosts": 2}, {}, excluded={"failed": 3}), Point({"hosts": 4}, {})
+    result = checked(replace(question, points=[*question.points, failed, cancelled]))
+    assert "The trials at 2 hosts gave no result." in plain(result.sentence)
+    assert result.missing is not None
+    assert [parameters for parameters, _ in result.missing.points] == [{"hosts": 4}]
 
 
 @pytest.mark.parametrize("weak", [False, True])
