@@ -8,6 +8,7 @@ import pytest
 
 from analysis.conclusions import Cause, Deciding, ExperimentQuestion
 from analysis.conclusions.observations.parts import division
+from analysis.conclusions.sentences import causes as words
 from analysis.conclusions.wording import amount
 from tests.analysis.conclusions.designs import GFLOPS, HOSTS, LOOP, TIME, asks, checked, points
 from tests.analysis.conclusions.profiles import Rank, profiled, waiting
@@ -286,6 +287,25 @@ def test_time_in_mpi_says_that_waits_for_cores_are_not_in_it():
     (in_mpi,) = [cause for cause in checked(profiled(turns)).causes if cause.part == "communication"]
 
     assert "in MPI excluding waits for descheduled ranks" in in_mpi.statement
+
+
+def test_less_time_in_mpi_says_that_waits_for_cores_are_not_in_it_and_names_no_calls():
+    turns = {
+        1: waiting(*[Rank(computing=0.05, on_cpu=0.6)] * 4, window=0.8),
+        2: [Rank(computing=0.05, descheduled=0.03, on_cpu=0.2, blocked_inside=0.4, descheduled_inside=0.4)] * 4,
+    }
+    question = profiled(turns)
+    for point in question.points:
+        point.values.update(of_calls(point.median("mpi_window_s"), collective=0.1, point_to_point=0.1))
+    small, large = question.points
+    divided = division(question, small, large)
+    assert divided is not None
+    (part,) = [part for part in divided.parts if part.name == "communication"]
+    assert part.change_s < 0
+
+    statement = words.fallen(question, divided, part, large)
+
+    assert statement.endswith("less in MPI excluding waits for descheduled ranks")
 
 
 @pytest.mark.parametrize("share", [0.95, 0.3])
