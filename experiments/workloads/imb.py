@@ -83,7 +83,9 @@ def files(parameters: ImbParameters, *, ranks: int) -> Mapping[str, str]:
 
 def check(parameters: ImbParameters, *, ranks: int) -> None:
     if ranks < 2:
-        raise Mismatch("hosts", f"{parameters.benchmark} needs at least two ranks; take two hosts")
+        raise Mismatch(
+            "hosts", f"{parameters.benchmark} needs at least two ranks; take two hosts or two ranks per host"
+        )
 
 
 def environment(parameters: ImbParameters, *, ranks: int) -> Mapping[str, str]:

@@ -94,7 +94,9 @@ def command(parameters: OsuParameters, *, ranks: int) -> tuple[str, ...]:
 
 def check(parameters: OsuParameters, *, ranks: int) -> None:
     if ranks < 2:
-        raise Mismatch("hosts", f"osu_{parameters.benchmark} needs at least two ranks; take two hosts")
+        raise Mismatch(
+            "hosts", f"osu_{parameters.benchmark} needs at least two ranks; take two hosts or two ranks per host"
+        )
     if parameters.benchmark in ("latency", "bw", "bibw") and ranks != 2:
         raise Mismatch("hosts", f"osu_{parameters.benchmark} takes two ranks exactly")
     if parameters.benchmark in ("mbw_mr", "multi_lat") and ranks % 2:

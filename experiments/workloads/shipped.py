@@ -30,7 +30,7 @@ def shipped(
 
     def check(parameters: Any, *, ranks: int) -> None:
         if ranks < 2:
-            raise Mismatch("hosts", f"{why_two_ranks}; take two hosts")
+            raise Mismatch("hosts", f"{why_two_ranks}; take two hosts or two ranks per host")
 
     return {"command": command, "files": files, "check": check}
 
