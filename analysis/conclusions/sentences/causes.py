@@ -48,7 +48,8 @@ _NETWORK: Final[Mapping[str, str]] = {
 """Words for what the links require, by the metrics of observations.parts.CRITICAL_PATH."""
 IDEAL_FROM: Final = "ideal from "
 NOT_EXPLAINED: Final = "not explained by the profile"
-_DESCHEDULED: Final = ", mostly waiting for a CPU core"
+_DESCHEDULED: Final = ", mostly descheduled while waiting for messages"
+"""No cause: a rank that polls gives its core up, whatever the message waits for."""
 _MOST_OF_IT: Final = 0.5
 _MATTERS: Final = 0.01
 """Least share of the time in MPI that waits for cores need to be named: less is not visible in three digits."""
@@ -87,7 +88,7 @@ def more(division: Division, part: ChangePart, bad: Point, *, is_ideal: bool) ->
     _, separator, of_links = detail.partition(";")
     name = _name(division, part, bad).partition(",")[0]
     than = " than ideal" if is_ideal else ""
-    end = detail if detail == _DESCHEDULED else f"{separator}{of_links}"
+    end = f"{separator}{of_links}" or (detail if detail == _DESCHEDULED else "")
     return f"{within}{_seconds(part.change_s)} more{than} {name}{end}"
 
 
@@ -154,7 +155,7 @@ def _name(division: Division, part: ChangePart, bad: Point) -> str:
     waits = [max(d.before_s, d.after_s) for d in division.details if d.name == "core_in_mpi"]
     has_base = max(waits, default=0.0) > _MATTERS * max(part.before_s, part.after_s)
     has_grown = part.change_s > 0
-    is_descheduled = has_grown and _detail(division, part) == _DESCHEDULED
+    is_descheduled = has_grown and _detail(division, part).startswith(_DESCHEDULED)
     base = " excluding waits for descheduled ranks" if has_base and not is_descheduled else ""
     return _NAMES[part.name].format(busiest=busiest, base=base, calls=_calls(division, part) if has_grown else "")
 
@@ -192,7 +193,7 @@ def _detail(division: Division, part: ChangePart) -> str:
     if grew["mpi_on_cpu"] >= _MOST_OF_IT * part.change_s:
         return f", mostly on CPU (polling, copying){_network(division, part)}"
     if grew.get("mpi_descheduled", 0.0) >= _MOST_OF_IT * part.change_s:
-        return _DESCHEDULED
+        return f"{_DESCHEDULED}{_network(division, part)}"
     return f", mostly blocked{_network(division, part)}"
 
 

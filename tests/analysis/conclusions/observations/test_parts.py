@@ -316,8 +316,22 @@ def test_time_in_mpi_says_that_its_ranks_were_descheduled(share):
     result = checked(profiled({1: ONE, 2: crowded}))
     (in_mpi,) = [cause for cause in result.causes if cause.part == "communication"]
 
-    assert in_mpi.statement.endswith("mostly waiting for a CPU core" if share > 0.5 else "mostly blocked")
-    assert ("in MPI, mostly waiting for a CPU core" in result.sentence) == (share > 0.5)
+    assert in_mpi.statement.endswith(
+        "mostly descheduled while waiting for messages" if share > 0.5 else "mostly blocked"
+    )
+    assert ("in MPI, mostly descheduled while waiting for messages" in result.sentence) == (share > 0.5)
+
+
+def test_ranks_that_gave_their_cores_up_hide_no_link_that_takes_the_time():
+    crowded = [Rank(computing=0.05, blocked_inside=1.78, descheduled_inside=1.7)] * 4
+    question = profiled({1: ONE, 2: crowded})
+    question.points[1].values["chain_volume_s"] = [1.5] * 3
+
+    result = checked(question)
+
+    of_links = "; bytes on the critical path take 1.5 s at the links' rate"
+    assert plain(result.sentence).endswith(f"in MPI{of_links}.")
+    assert plain(result.causes[0].statement).endswith(f"mostly descheduled while waiting for messages{of_links}")
 
 
 def test_head_line_and_causes_name_waits_for_cores_alike():
@@ -326,9 +340,9 @@ def test_head_line_and_causes_name_waits_for_cores_alike():
     result = checked(profiled({1: ONE, 2: waiting(*[crowded] * 4, window=2.0)}))
 
     statements = {cause.part: cause.statement for cause in result.causes}
-    assert statements["communication"].endswith("more in MPI, mostly waiting for a CPU core")
+    assert statements["communication"].endswith("more in MPI, mostly descheduled while waiting for messages")
     assert "more waiting for a CPU core to compute, " in statements["descheduled"]
-    assert result.sentence.endswith("more in MPI, mostly waiting for a CPU core.")
+    assert result.sentence.endswith("more in MPI, mostly descheduled while waiting for messages.")
 
 
 def test_start_up_within_the_window_hides_no_lack_of_cores():
