@@ -122,7 +122,8 @@ def small_part(question: ExperimentQuestion, share: float) -> str:
 def of_small_part(question: ExperimentQuestion, bad: Point, share: float) -> str:
     return (
         f"{_at(question, bad)}{_measured_part(question)} is {percent(share)} of the run: "
-        f"the profile is of the whole run and shows no cause for {lower_first(question.deciding.label)}"
+        f"the profile is of the whole run and shows no cause for {lower_first(question.deciding.label)}. "
+        "A larger problem makes it a larger part"
     )
 
 
