@@ -9,7 +9,7 @@ from typing import Final, cast
 from django.db.models import QuerySet, Sum
 
 from analysis import numbers
-from analysis.conclusions.wording import point_words
+from analysis.conclusions.wording import lower_first, point_words
 from analysis.statistics import HistoryPoint, detect_changes
 from analysis.statistics.changes import SHORTEST, Change
 from experiments.models import Event, ExpectedChange, Experiment, HistoryPart, Trial
@@ -100,7 +100,8 @@ def _event(experiment: Experiment, digest: str, step: Change) -> Event:
     cluster = experiment.cluster.slug if experiment.cluster is not None else ""
     levels = f"{numbers.amount(after, 's')} instead of {numbers.amount(before, 's')}"
     changed = numbers.change(after / before if before else None)
-    sentence = f"At {where}, the median elapsed time is {levels} since trial {trial}: {changed}. {step.load}".rstrip()
+    load = f" ({lower_first(step.load.removesuffix('.'))})" if step.load else ""  # lists show the first sentence alone
+    sentence = f"At {where}, the median elapsed time is {levels} since trial {trial}: {changed}{load}."
     return Event(
         kind=Event.Kind.STEPPED,
         key=f"stepped:{digest}:{cluster}:{METRIC}:{trial}",
