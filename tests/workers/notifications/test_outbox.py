@@ -328,7 +328,7 @@ def test_a_step_names_the_load_that_slowed_the_trials_since_then(experiment: Exp
     outbox.work()
     sentences = [event.data["sentence"] for event in Event.objects.filter(kind="stepped")]
     assert len(sentences) == 2
-    assert all("Other load slowed 6 of 6 trials" in sentence for sentence in sentences)
+    assert all(sentence.endswith(" (other load slowed 6 of 6 trials since then).") for sentence in sentences)
 
 
 def _at_level(experiment: Experiment, elapsed_s: float, *, repetitions: int) -> None:
