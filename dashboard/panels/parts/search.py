@@ -48,6 +48,8 @@ def search_part(measured: Measured, targets: Mapping[str, str]) -> dict[str, Any
         "candidates": candidates,
         "level": percent_level(LEVEL),
         "repetitions": 0 if start is None else len(start.values[spec.optimised]),
+        # The answer names settings best only then.
+        "is_better": bool(candidates and candidates[0]["ends"] and candidates[0]["ends"][0] > 1),
         "settings": [
             (parameter_label(n, experiment.workload), value_words(n, best[n]), value_words(n, searched.start[n]))
             for n in names

@@ -48,6 +48,7 @@ def test_part_shows_confirmed_gains_and_uses_them_for_a_new_experiment(searching
     assert part is not None
     row = part["candidates"][0]
     assert row["ends"] == (best.low, best.high)
+    assert part["is_better"] is (best.low > 1) is ("is best:" in answer.sentence)
     assert bars_note(part["chart"]) == f"Bars are {part['level']} confidence intervals."
     assert page.get(searching.get_absolute_url()).context["intervals"] == f"{part['level']} confidence intervals"
     assert {name: row["parameters"][name] for name in best.where} == dict(best.where)
