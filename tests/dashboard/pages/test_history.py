@@ -17,21 +17,26 @@ from tests.experiments import factories
 def stepped(submit):
     """Twelve trials of one configuration, 20 % longer with the later kernel."""
     submit(name="Nightly", repetitions=12, sweep={"hosts": [2]})
-    cluster = Cluster.objects.get(slug="testbed")
     for number in range(12):
-        trial = Trial.claim_next(cluster, "tests:1:1")
-        assert trial is not None
-        trial.start_running(command=["mpirun"], conditions={})
-        trial.start_analysing()
         later = number >= 6
         value = (2.4 if later else 2.0) * (1 + 0.002 * (number % 3))
         environment = {"kernel": {"release": "6.8.0-47" if later else "6.8.0-45"}}
-        trial.finish(TrialResult({"all": {"elapsed_s": value}}, {}, "good", environment=environment))
+        trial = measured(value, environment=environment)
         ended = timezone.now() - timedelta(days=12 - number)
         Trial.objects.filter(pk=trial.pk).update(ended_at=ended)
     connection.check_constraints()  # as a commit does: triggers write what each configuration adds to a history
     assert Environment.objects.count() == 2
     return trial.configuration
+
+
+def measured(elapsed_s: float, trust: str = "good", **result) -> Trial:
+    """The next queued trial, ended with this result."""
+    trial = Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")
+    assert trial is not None
+    trial.start_running(command=["mpirun"], conditions={})
+    trial.start_analysing()
+    trial.finish(TrialResult({"all": {"elapsed_s": elapsed_s}}, {}, trust, **result))
+    return trial
 
 
 def address(configuration, end: str = "") -> str:
@@ -88,11 +93,8 @@ def test_a_history_counts_the_trials_that_other_load_slowed_and_names_the_rows_o
 def test_a_step_of_trials_that_other_load_slowed_names_the_load(stepped, submit, page):
     submit(name="A night of load", repetitions=12, sweep={"hosts": [2]})
     for _ in range(12):
-        trial = Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")
-        trial.start_running(command=["mpirun"], conditions={})
-        trial.start_analysing()
         slowed = {"conditions": {"disturbances": ["other load"]}, "environment": {"kernel": {"release": "6.8.0-47"}}}
-        trial.finish(TrialResult({"all": {"elapsed_s": 8.0}}, {}, "degraded", **slowed))
+        measured(8.0, "degraded", **slowed)
     connection.check_constraints()
     first, last = page.get(address(stepped)).context["found"].history.changes
     assert (first.slowed, first.load) == (0, "")
@@ -103,12 +105,8 @@ def test_a_step_of_trials_that_other_load_slowed_names_the_load(stepped, submit,
 def test_a_history_does_not_mix_transports(submit, page, person):
     submit(name="Nightly", repetitions=8, sweep={"hosts": [2]})
     for number in range(8):
-        trial = Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")
-        trial.start_running(command=["mpirun"], conditions={})
-        trial.start_analysing()
         environment = {"kernel": "6.8", "transport": "native" if number >= 4 else "tcp"}
-        value = 2.0 * (1 + 0.002 * (number % 3))
-        trial.finish(TrialResult({"all": {"elapsed_s": value}}, {}, "good", environment=environment))
+        trial = measured(2.0 * (1 + 0.002 * (number % 3)), environment=environment)
         Trial.objects.filter(pk=trial.pk).update(ended_at=timezone.now() - timedelta(days=8 - number))
     connection.check_constraints()
     history = page.get(address(trial.configuration)).context["found"].history
