@@ -12,6 +12,7 @@ import pytest
 from django.db import connection
 from django.db.models import Count, F
 
+from dashboard.panels.experiment.text_report import failures
 from experiments.errors import InvalidSpec
 from experiments.library import load_defaults
 from experiments.metrics import deciding_metric
@@ -121,6 +122,7 @@ def test_spent_limit_cancels_waiting_trials_and_ends_the_rounds(client: Any, db:
     assert rounds.decide_due() == 1
 
     assert experiment.trials.filter(state=State.CANCELLED, message__startswith=BUDGET_SPENT).count() == 8
+    assert failures(experiment) == []
     assert experiment.rounds.get().outcome == "budget"
     client.force_login(factories.person("root", is_superuser=True))
     why = client.get(experiment.get_absolute_url()).context["over_budget"]
@@ -130,6 +132,7 @@ def test_spent_limit_cancels_waiting_trials_and_ends_the_rounds(client: Any, db:
     other = experiment.trials.filter(state=State.CANCELLED).latest("pk")
     Trial.objects.filter(pk=other.pk).update(message="Cancelled before it started.")
     assert client.get(experiment.get_absolute_url()).context["over_budget"] == f"7 as {why}"
+    assert len(failures(experiment)) == 1
 
 
 @pytest.mark.parametrize("order", ["interleaved", "randomised"])

@@ -33,7 +33,7 @@ REPORT_WIDTH: Final = 140
 
 
 class Command(BaseCommand):
-    """``manage.py run_experiment SPEC.yaml``: exit status 0 if all trials finished."""
+    """``manage.py run_experiment SPEC.yaml``: 0 if all trials in the budget finished."""
 
     help = __doc__
     requires_system_checks = ()  # they import all pages, which the first trial would wait for

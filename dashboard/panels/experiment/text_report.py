@@ -10,6 +10,7 @@ from analysis.numbers import NOTHING, Scale, between, plural, significant
 from dashboard.labels import value_words
 from experiments.metrics import HEADLINE, deciding_metric, find
 from experiments.models import Experiment, State
+from experiments.models.states import BUDGET_SPENT
 from experiments.selectors import ConfigurationRow, configuration_rows, swept_parameters
 
 
@@ -54,8 +55,12 @@ def _left_out(experiment: Experiment) -> str | None:
 
 
 def failures(experiment: Experiment) -> list[str]:
-    """Return a paragraph for every current trial that is not FINISHED."""
+    """Return a paragraph for each current trial that is not FINISHED.
+
+    Those that a spent budget cancelled are as requested.
+    """
     trials = experiment.trials.current().exclude(state=State.FINISHED).select_related("configuration")
+    trials = trials.exclude(state=State.CANCELLED, message__startswith=BUDGET_SPENT)
     return [
         f"trial {t.pk} ({plural(t.configuration.hosts, 'host')}, repetition {t.repetition}) "
         f"{State(t.state).label.lower()}: {t.message or 'no message'}"
