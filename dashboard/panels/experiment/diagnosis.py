@@ -113,7 +113,8 @@ def diagnosis_context(
     more = [("", causes[MOST_FINDINGS:]), ("Suggested fixes", fixes)]
     more = [(title, finds) for title, finds in more if finds]
     more += [(title, [_find(fact, results, panels) for fact in facts]) for title, facts in folded if facts]
-    parts = change_by_part(answer)
+    parts, to_repeat = change_by_part(answer), _to_repeat(diagnosis, results)
+    most = most_repetitions(results.experiment) if to_repeat or _settle(diagnosis) else 0
     return {
         "answer": answer,
         "verdict": verdict,
@@ -137,7 +138,7 @@ def diagnosis_context(
         "next_title": _GAPS if diagnosis.answer.strength == "firm" else "Recommended next trials",
         "next": [] if _settle(diagnosis) else _next(study, diagnosis.suggested),
         "next_queued": diagnosis.next_queued,
-        "most_repetitions": most_repetitions(results.experiment) if _settle(diagnosis) else 0,
+        "most_repetitions": most,
         "stamp": diagnosis.stamp,
         "models": (models := _models(study)),
         "predicts": any(fit["chosen"] for model in models for fit in model["fits"]),
@@ -150,7 +151,7 @@ def diagnosis_context(
         ],
         "trials": study.trials,
         "of_trials": _of_trials(diagnosis, results),
-        "to_repeat": _to_repeat(diagnosis, results),
+        "to_repeat": 0 if most else to_repeat,
         "excluded": excluded_trials_of(results.experiment).filter(superseded=False).count() if slowed else 0,
         "unfinished": results.unfinished,
         "as_of": _as_of(diagnosis, results) if results.unfinished else "",

@@ -260,6 +260,7 @@ def test_no_round_is_offered_if_each_configuration_has_the_most_repetitions(
     experiment = submit({"until": "0.5 %"}, repetitions={"at_least": 2, "at_most": 4})
     Experiment.objects.update(owner=person)
     run_to_end(experiment, sd=0.1)
+    experiment.trials.update(trust="degraded", conditions={"disturbances": ["other load"]})  # which asks to repeat them
     diagnosis_of(Experiment.objects.get(pk=experiment.pk))
 
     context = page.get(experiment.get_absolute_url()).context
