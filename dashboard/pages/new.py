@@ -23,10 +23,10 @@ from dashboard.panels.new.draft import (
     with_lines,
     without_foreign_figures,
 )
-from dashboard.panels.new.form import Form
+from dashboard.panels.new.form import Form, drop_filled_in
 from dashboard.panels.new.network_draft import network_draft
 from dashboard.panels.new.preview import Preview, make_preview, notes_of_link
-from dashboard.panels.new.proposal import is_first_study, starting_draft, with_own_sweep, with_proposed_name
+from dashboard.panels.new.proposal import starting_draft, with_own_sweep
 from dashboard.requests.idempotency import idempotent_redirect
 from dashboard.requests.lookup import query_value
 from experiments import workloads
@@ -104,15 +104,21 @@ def preview(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def fields(request: HttpRequest) -> HttpResponse:
-    """Render the form for another workload, with the values that both have."""
-    draft = without_foreign_figures(draft_from_post(request.POST))
-    proposed = starting_draft(
-        list(_CLUSTERS.all()), workload=draft.get("workload", ""), cluster=draft.get("cluster", "")
-    )
-    if is_first_study(draft):  # its link and repetitions are chosen for its own program
-        goal = {"goal": draft["goal"]} if "goal" in draft else {}
-        draft = {**proposed, **goal}
-    draft = with_proposed_name(with_own_sweep(draft, proposed))
+    """Render the form for another workload, with the values that the user chose."""
+    clusters, post = list(_CLUSTERS.all()), request.POST.copy()
+    workload, cluster, previous = (post.get(name, "") for name in ("workload", "cluster", "previous"))
+    if workload == previous:  # only another version of a program
+        draft = draft_from_post(post)
+    else:
+        proposed = starting_draft(clusters, workload=workload, cluster=cluster)
+        # The form may have been filled in before the cluster was chosen, or as the first study.
+        filled = [
+            starting_draft(clusters, workload=name, cluster=slug) for name in (previous, "") for slug in (cluster, "")
+        ]
+        is_filled_in = drop_filled_in(post, [Form(draft) for draft in filled if draft["workload"] == previous])
+        draft = with_own_sweep(draft_from_post(post), proposed, is_filled_in=is_filled_in)
+        draft["name"] = draft["name"] or proposed["name"]
+    draft = without_foreign_figures(draft)
     context = form_context(request.user, draft, _refused(request.user), editing=_editing(request))
     response = render(request, "new/_steps.html", context)
     return trigger_client_event(response, "rankwire:changed", after="settle")

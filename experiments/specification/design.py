@@ -359,7 +359,10 @@ def _joint_problems(spec: ExperimentSpec, values: Mapping[str, Any]) -> Iterator
         typed = workload_parameters(spec.workload, values)
         workloads.get(spec.workload, values).check(typed, ranks=ranks)
     except workloads.Mismatch as error:
-        yield FieldError(f"{'sweep' if error.parameter in spec.sweep else 'parameters'}.{error.parameter}", str(error))
+        name = error.parameter
+        if name == "hosts" and name not in spec.sweep and "ranks_per_host" in spec.sweep:
+            name = "ranks_per_host"  # its values make too few or too many ranks
+        yield FieldError(f"{'sweep' if name in spec.sweep else 'parameters'}.{name}", str(error))
     except ValidationError as error:
         for problem in error.errors():
             name = ".".join(map(str, problem["loc"]))

@@ -42,7 +42,9 @@ def command(parameters: NetPipeParameters, *, ranks: int) -> tuple[str, ...]:
 
 def check(parameters: NetPipeParameters, *, ranks: int) -> None:
     if ranks != 2:
-        raise Mismatch("hosts", f"NetPIPE runs on exactly two ranks, not {ranks}; take two hosts")
+        raise Mismatch(
+            "hosts", f"NetPIPE runs on exactly two ranks, not {ranks}; take two hosts, or two ranks on one host"
+        )
     if parameters.first_bytes > parameters.message_bytes:
         raise Mismatch("first_bytes", "the smallest message is larger than the largest")
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
+from django.http import QueryDict
+
 from dashboard.labels import SAME_WORK, STUDY_KINDS, parameter_label
 from dashboard.panels.new.draft import default_of, holds_text, shown_default, shown_value
 from dashboard.panels.new.preview import UNIT_EXAMPLES, bare_note, is_bare, unit_note
@@ -535,3 +537,17 @@ class Form:
             yield f"err-{name}", "", self.group_errors.get(name, ())
         for index, row in enumerate(self.sweep_rows):
             yield f"err-sweep-{index}", "", row.errors
+
+
+def drop_filled_in(post: QueryDict, filled: Sequence[Form]) -> bool:
+    """Remove values that the form had filled in from ``post``; return whether the sweep is one.
+
+    The goal stays, because it is a question of the user; hosts and ranks stay with a sweep of the user.
+    """
+    sweep = list(zip(post.getlist("sweep_name"), post.getlist("sweep_values"), strict=False))
+    is_filled_in = any(sweep == [(row.name, row.values) for row in form.sweep_rows] for form in filled)
+    stay = ("goal.",) if is_filled_in else ("goal.", "parameters.hosts", "parameters.ranks_per_host")
+    for entry in (entry for form in filled for entry in form._all_fields):
+        if not entry.path.startswith(stay) and post.get(entry.path, "").strip() == entry.value:
+            post.pop(entry.path, None)
+    return is_filled_in

@@ -8,20 +8,17 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from dashboard.labels import workload_title
-from dashboard.panels.new.draft import as_yaml, default_of
+from dashboard.panels.new.draft import default_of
 from experiments import workloads
 from experiments.common.stored_mappings import mapping_at
-from experiments.errors import InvalidSpec
 from experiments.library import FIRST_STUDY
 from experiments.models import Cluster
-from experiments.specification import ExperimentSpec, parse_yaml
+from experiments.specification import ExperimentSpec
 from experiments.specification.yaml_lines import YamlDocument
 
 _HOSTS: Final = (1, 2, 4)
 """The first sweep of a cluster: small enough for two cores, and it shows scaling."""
 _FEW: Final = _HOSTS[:2]
-_DESIGN: Final = ("name", "sweep", "link", "repetitions", "goal", "order")
-"""Fields of the first study that another workload would take over."""
 
 
 def starting_draft(clusters: Sequence[Cluster], *, workload: str = "", cluster: str = "") -> dict[str, Any]:
@@ -40,11 +37,11 @@ def starting_draft(clusters: Sequence[Cluster], *, workload: str = "", cluster: 
     draft: dict[str, Any] = {
         "name": workload_title(workload) if workload else f"TIP4P water, {noun} sweep",
         "workload": workload or "water",
-        "sweep": {swept: _written([ranks for ranks in values if _runs_on(workload, ranks)] or values)},
+        "sweep": {swept: _written([ranks for ranks in values if _runs_on(workload, ranks)] or (2,))},
     }
     definition = workloads.find(workload)
-    if definition is not None and definition.first_sweep and swept == "hosts":
-        draft |= {"sweep": dict([definition.first_sweep]), "parameters": {"hosts": 2}}
+    if definition is not None and definition.first_sweep:
+        draft |= {"sweep": dict([definition.first_sweep]), "parameters": {swept: 2}}
     return draft if proposed is None or proposed.slug == usual else {**draft, "cluster": proposed.slug}
 
 
@@ -66,40 +63,20 @@ def first_study() -> dict[str, Any]:
     return {name: value for name, value in study.items() if name not in ("description", "tags")}
 
 
-def is_first_study(draft: Mapping[str, Any]) -> bool:
-    """Return whether a draft is the first study, unchanged but for its workload."""
-    first = first_study()
-    if draft.get("workload") == first["workload"]:
-        return False
-    design = {name: draft[name] for name in _DESIGN if name in draft}
-    try:
-        return _design(design | {"workload": first["workload"]}) == _design(first)
-    except InvalidSpec:
-        return False
-
-
-def with_own_sweep(draft: Mapping[str, Any], proposed: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the draft, with the proposed sweep in place of another workload's."""
+def with_own_sweep(draft: Mapping[str, Any], proposed: Mapping[str, Any], *, is_filled_in: bool) -> dict[str, Any]:
+    """Return the draft, with the proposed sweep in place of the form's or another workload's."""
     definition = workloads.find(draft.get("workload", ""))
     firsts = {workload.first_sweep[0] for workload in workloads.registry() if workload.first_sweep}
     sweep = mapping_at(draft, "sweep")
-    if definition is None or not sweep or not sweep.keys() <= firsts - definition.parameters_type.model_fields.keys():
+    if definition is None or not sweep:
         return dict(draft)
-    constants = {
+    if not is_filled_in and not sweep.keys() <= firsts - definition.parameters_type.model_fields.keys():
+        return dict(draft)
+    constants = mapping_at(proposed, "parameters") | {
         name: value for name, value in mapping_at(draft, "parameters").items() if name not in proposed["sweep"]
     }
-    return {**draft, "sweep": proposed["sweep"], "parameters": constants}
-
-
-def with_proposed_name(draft: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a draft named by its workload, unless a user chose another name."""
-    proposed = {first_study()["name"], *(workload_title(workload.slug) for workload in workloads.registry())}
-    is_proposed = draft.get("name") in proposed and draft.get("workload") != first_study()["workload"]
-    return {**draft, "name": workload_title(draft["workload"])} if is_proposed else dict(draft)
-
-
-def _design(draft: Mapping[str, Any]) -> dict[str, Any]:
-    return parse_yaml(as_yaml(draft)).model_dump(include=set(_DESIGN))
+    rest = {name: value for name, value in draft.items() if name != "parameters"}
+    return rest | {"sweep": proposed["sweep"]} | ({"parameters": constants} if constants else {})
 
 
 def row_values(cluster: Cluster) -> dict[str, str]:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from experiments.errors import InvalidSpec
 from experiments.specification import ExperimentSpec, parse, restore
 from experiments.specification.design import Design, configuration_hash, expand, first_point
 from experiments.specification.launch_plan import plan_launch
@@ -193,3 +194,10 @@ LATER_LINK_PARAMETERS = {
     "link.emulator": "netem",
 }
 PINNED_HASH = "d32dc82a2c701006f7c024140a1c4ba721fcf8b4f22a7b8c491a304bc9f54ad8"
+
+
+@pytest.mark.parametrize("workload", ["ring", "pingpong", "netpipe"])
+def test_too_few_ranks_on_one_host_are_an_error_of_the_swept_ranks(workload: str) -> None:
+    with pytest.raises(InvalidSpec) as refused:
+        parse({"name": "One host", "workload": workload, "sweep": {"ranks_per_host": [1, 2]}, "cluster": "local"})
+    assert refused.value.by_path().keys() == {"sweep.ranks_per_host"}

@@ -64,7 +64,7 @@ def test_home_and_help_lead_to_the_tour(page: Client) -> None:
 def test_another_workload_does_not_keep_its_link_unless_it_was_changed(page: Client) -> None:
     first = {name: value for name, value in _fields().items() if value}
 
-    def chosen(**changes: str) -> dict[str, Any]:
+    def chosen(**changes: Any) -> dict[str, Any]:
         context = page.post(reverse("new-fields"), first | {"workload": "pingpong"} | changes).context
         return dict(yaml.safe_load(context["yaml"]))
 
@@ -72,7 +72,16 @@ def test_another_workload_does_not_keep_its_link_unless_it_was_changed(page: Cli
     assert wrong["name"] == workload_title("pingpong")
     assert chosen(name="Mine", repetitions="7")["name"] == "Mine"
     assert "link" not in chosen()
-    assert chosen(repetitions="7")["link"]["mtu"] == "4000 B"
+    assert "link" not in chosen(repetitions="7")
+    assert chosen(**{"link.bandwidth": "2 Gbit/s"})["link"] == {"bandwidth": "2 Gbit/s"}
+    ring = chosen(workload="ring", name="Mine", **{"parameters.steps": "77"})
+    assert (ring["name"], ring["parameters"]["steps"], ring["sweep"]) == ("Mine", 77, {"hosts": [2, 4]})
+    assert "steps" not in chosen(workload="ring").get("parameters", {})
+    was_ping_pong = {"previous": "pingpong", "name": workload_title("pingpong"), "parameters.steps": "2000"}
+    again = chosen(
+        workload="ring", sweep_name=["message_bytes"], sweep_values=["1 KiB, 64 KiB, 4 MiB"], **was_ping_pong
+    )
+    assert (again["name"], again["sweep"]) == (workload_title("ring"), {"hosts": [2, 4]})
     with_goal = chosen(
         **{"goal.kind": "until", "goal.until": "answered", "goal.matters": "25 %", "goal.budget.time": "5 min"}
     )
@@ -85,7 +94,7 @@ def test_a_first_ping_pong_sweeps_sizes_between_two_hosts_and_leaves_with_it(pag
     assert draft["parameters"]["hosts"] == 2
     assert draft["sweep"] == {"message_bytes": ["1 KiB", "64 KiB", "4 MiB"]}
     fields = {"name": "Ping-pong", "sweep_name": ["message_bytes"], "sweep_values": ["1 KiB, 64 KiB"]}
-    fields |= {"parameters.hosts": "2", "repetitions": "3"}
+    fields |= {"parameters.hosts": "2", "repetitions": "3", "previous": "pingpong"}
 
     def chosen(workload: str) -> Any:
         return parse(yaml.safe_load(page.post(reverse("new-fields"), fields | {"workload": workload}).context["yaml"]))
@@ -106,6 +115,7 @@ def _fields() -> dict[str, Any]:
     others = {
         "name": STUDY.name,
         "workload": "water",
+        "previous": "water",
         "repetitions": "3",
         "order": "interleaved",
         "time_limit_s": "60 s",

@@ -70,10 +70,16 @@ def test_it_proposes_a_first_sweep_that_the_chosen_cluster_can_run(page, slug, s
 
 
 @pytest.mark.parametrize("workload", [built.slug for built in workloads.built_in() if built.slug != "command"])
+@pytest.mark.usefixtures("clusters")
 def test_it_proposes_a_first_sweep_that_the_workload_can_run(page, workload):
-    response = page.get(reverse("new"), {"workload": workload})
-    assert not response.context["form"].all_errors
-    assert response.context["preview"].trials > 0
+    for slug in ("testbed", "alone", "lab-1"):
+        response = page.get(reverse("new"), {"workload": workload, "cluster": slug})
+        assert not response.context["form"].all_errors
+        assert response.context["preview"].trials > 0
+        first = {"name": "TIP4P water, rank sweep", "sweep_name": ["ranks_per_host"], "sweep_values": ["1, 2"]}
+        fields = first | {"workload": workload, "previous": "water", "cluster": slug, "parameters.steps": "300"}
+        other = page.post(reverse("new-fields"), fields)
+        assert workload == "water" or slug == "testbed" or other.context["yaml"] == response.context["yaml"]
 
 
 @pytest.mark.usefixtures("clusters")
