@@ -123,6 +123,13 @@ def is_metric(name: str) -> bool:
     return True
 
 
+def why_not_metric(name: str) -> str:
+    """Return why a name is no metric, with the figures of programs that it may mean."""
+    figures = [figure.id for workload in workloads.registry() for figure in workload.figures]
+    meant = [figure for figure in figures if figure.rpartition(".")[2] == name][:_SHOWN_CHOICES]
+    return f"{name[:60]!r} is not a metric" + (f"; choose {' or '.join(meant)}" if meant else "")
+
+
 def why_impossible(identifier: str, value: float) -> str:
     """Return why no run has this value of a metric; empty if it is possible."""
     unit, is_catalogued, written = find(identifier).unit, identifier in METRICS, repr(value).removesuffix(".0")

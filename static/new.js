@@ -62,6 +62,14 @@
     }
     if (remove) { remove.closest("tr").remove(); renumber(); markSwept(); changed(); }
   });
+  // Until the server answers, the preview and the number on the Start button are those of earlier values.
+  for (const type of ["input", "change"]) {
+    form.addEventListener(type, e => {
+      if (["chosen", "project"].includes(e.target.name) || e.target.id === "yaml-file") return;
+      if (source.value === "form") document.getElementById("sync").textContent = "Updating the preview …";
+      document.getElementById("startbar").setAttribute("aria-busy", "true");
+    });
+  }
   // A typed unit replaces the unit beside the field.
   form.addEventListener("input", e => {
     const unit = e.target.closest(".input-group")?.querySelector(".input-group-text");

@@ -155,23 +155,27 @@ def capture_bytes(
 ) -> float | None:
     """Return the expected size of all captures; None without a past capture here.
 
-    A configuration's own past captures count; else those of the workload per second, if possible with as many ranks.
+    A configuration's own past captures count; else those of the workload per second, if possible with as many ranks. A host
+    alone sends nothing, so that its captures are no base for several hosts.
     """
     sizes_by_hash, rates = _past_captures(spec, past)
-    if not rates:
-        return None
-    anywhere = median(rate for values in rates.values() for rate in values)
     sizes = []
     for point, estimate in zip(plan.configurations, expected, strict=True):
-        rate = median(rates[point.ranks]) if point.ranks in rates else anywhere
-        sizes.append(median(sizes_by_hash[point.hash]) if point.hash in sizes_by_hash else rate * estimate.elapsed_s)
+        if point.hash in sizes_by_hash:
+            sizes.append(median(sizes_by_hash[point.hash]))
+            continue
+        similar = {ranks: values for (is_alone, ranks), values in rates.items() if is_alone == (point.hosts == 1)}
+        base = similar.get(point.ranks) or [rate for values in similar.values() for rate in values]
+        if not base:
+            return None
+        sizes.append(median(base) * estimate.elapsed_s)
     return float(sum(sizes[trial.configuration] for trial in plan.trials if trial.kind != "control"))
 
 
 def _past_captures(
     spec: ExperimentSpec, past: QuerySet[Trial] | None
-) -> tuple[dict[str, list[float]], dict[int, list[float]]]:
-    """Return newest captures' sizes by configuration, bytes per second by ranks."""
+) -> tuple[dict[str, list[float]], dict[tuple[bool, int], list[float]]]:
+    """Return newest captures' sizes by configuration, bytes per second by (one host, ranks)."""
     rows = Measurement.objects.filter(
         metric="elapsed_s",
         scope="all",
@@ -181,11 +185,12 @@ def _past_captures(
     )
     rows = rows if past is None else rows.filter(trial__in=past)
     sizes: dict[str, list[float]] = {}
-    rates: dict[int, list[float]] = {}
-    columns = ("trial__configuration__hash", "trial__configuration__ranks", "value", "size")
+    rates: dict[tuple[bool, int], list[float]] = {}
+    columns = ("hash", "hosts", "ranks")
+    columns = (*(f"trial__configuration__{name}" for name in columns), "value", "size")
     rows_of_trials = rows.annotate(size=Sum("trial__artifacts__size_bytes")).order_by("-trial_id").values_list(*columns)
-    for digest, ranks, elapsed_s, size in rows_of_trials[:_MOST_PAST]:
+    for digest, hosts, ranks, elapsed_s, size in rows_of_trials[:_MOST_PAST]:
         sizes.setdefault(digest, []).append(size)
         if elapsed_s > 0:
-            rates.setdefault(ranks, []).append(size / elapsed_s)
+            rates.setdefault((hosts == 1, ranks), []).append(size / elapsed_s)
     return sizes, rates

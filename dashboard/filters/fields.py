@@ -14,7 +14,7 @@ from django_filters.fields import IsoDateTimeField
 from drf_spectacular.utils import extend_schema_field
 
 from experiments.errors import CannotExplore
-from experiments.metrics import is_metric
+from experiments.metrics import is_metric, why_not_metric
 from experiments.selectors.conditions import condition, read_conditions
 from experiments.specification.expressions import Expression
 
@@ -170,7 +170,7 @@ class ConditionsFilter(django_filters.Filter):  # type: ignore[misc]
 def require_metric(name: str) -> None:
     """Raise ValidationError unless ``name`` is a metric."""
     if not is_metric(name):
-        raise ValidationError("%(name)s is not a metric.", params={"name": repr(name[:80])})
+        raise ValidationError("%(why)s.", params={"why": why_not_metric(name)})
 
 
 def first_error(errors: Mapping[str, Sequence[str]]) -> tuple[str, str]:
@@ -192,7 +192,9 @@ class _OrderOrMetric(django_filters.fields.ChoiceField):  # type: ignore[misc]
 
     def valid_value(self, value: Any) -> bool:
         is_metric_order, name, _ = metric_order(str(value))
-        return is_metric(name) if is_metric_order else bool(super().valid_value(value))
+        if is_metric_order:
+            require_metric(name)
+        return is_metric_order or bool(super().valid_value(value))
 
 
 class MetricOrder(Order):

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from dashboard.panels.program.cautions import cautions_in
 from dashboard.panels.program.definition import MOST_BYTES, at_rows, definition_of, rows_of, texts_of
 from dashboard.panels.program.form import ProgramForm
-from dashboard.panels.program.output import read_form
+from dashboard.panels.program.output import FormFigure, read_form
 from experiments import workloads
 from experiments.access import may_register_programs, may_replace_program, visible_trials
 from experiments.errors import FieldError, InvalidSpec, ProgramInUse
@@ -176,6 +176,16 @@ def _uploaded(request: HttpRequest, texts: Mapping[str, str]) -> dict[str, str]:
     return uploaded
 
 
+def unread_figures(error: InvalidSpec, figures: Sequence[FormFigure]) -> list[FieldError]:
+    """Return the errors of patterns in the pasted output, without those of ``error``."""
+    errors = [(figure.error_place.removeprefix("err-").replace("-", "."), figure.reading) for figure in figures]
+    return [
+        FieldError(path, reading.error)
+        for path, reading in errors
+        if reading and reading.error and path not in error.by_path()
+    ]
+
+
 def _form(
     request: HttpRequest,
     latest: Program | None,
@@ -187,6 +197,9 @@ def _form(
     units: Sequence[Relabelled] = (),
     cautions: Sequence[str] = (),
 ) -> HttpResponse:
+    reading = read_form(texts)
+    if error is not None:
+        error = InvalidSpec([*error.errors, *unread_figures(error, reading["figures"])])
     context = {
         "place": "workloads",
         "program": latest,
@@ -195,7 +208,7 @@ def _form(
         "tried": tried,
         "units": units,
         "cautions": cautions,
-        **read_form(texts),
+        **reading,
     }
     is_refused = bool(error or refused or units or cautions)
     return render(request, "workloads/program.html", context, status=422 if is_refused else 200)

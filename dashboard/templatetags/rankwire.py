@@ -364,7 +364,7 @@ def span(seconds: Any) -> str:
 @register.filter
 def filesize(value: Any) -> str:
     """Return bytes with an SI prefix: 58.21 MB."""
-    return numbers.amount(float(value or 0), "B")
+    return numbers.amount(round(float(value or 0)), "B")
 
 
 @register.filter

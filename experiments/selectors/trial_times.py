@@ -35,6 +35,8 @@ class Estimate:
     elapsed_s: float
     past_trials: int
     scaled: bool = False
+    of_other_hosts: bool = False
+    """The scaled past trials had only more or only fewer hosts."""
     of_other_links: bool = False
     """The scaled past trials had other settings of the link."""
     overhead_s: float = OVERHEAD_S
@@ -51,8 +53,8 @@ class Estimate:
         if not self.past_trials:
             return "rough guess, no past trial"
         trials = plural(self.past_trials, "past trial")
-        if self.of_other_links:
-            return f"rough guess from {trials} with other links"
+        if self.of_other_hosts or self.of_other_links:
+            return f"rough guess from {trials} with other {'hosts' if self.of_other_hosts else 'links'}"
         return f"scaled from {trials} of the workload" if self.scaled else trials
 
     def at_least(self, elapsed_s: float) -> Estimate:
@@ -71,6 +73,7 @@ class _PastTrials:
     overhead_s: float
     links: Set[str]
     """Settings of the link."""
+    hosts: Set[int]
 
     @classmethod
     def of(cls, workload: str, rows: Iterable[tuple[Any, ...]]) -> Self:
@@ -78,12 +81,13 @@ class _PastTrials:
         misses: dict[int, list[float]] = {}
         traffic: dict[str, list[float]] = {}
         overheads = []
-        links = set()
+        links, hosts = set(), set()
         for metric, parameters, ranks, value, began, ended in rows:
             if metric == "wire_bytes":
                 traffic.setdefault(_without_link(parameters), []).append(value)
                 continue
             links.add(_link(parameters))
+            hosts.add(int(parameters["hosts"]))
             overheads.append(max((ended - began).total_seconds() - value, 0.0))
             try:
                 guess_s, on_link_s = _guess_s(workload, parameters)
@@ -91,7 +95,7 @@ class _PastTrials:
                 continue
             if guess_s > 0 and value > on_link_s:
                 misses.setdefault(ranks, []).append((value - on_link_s) / guess_s)
-        return cls(misses, traffic, median(overheads) if overheads else OVERHEAD_S, links)
+        return cls(misses, traffic, median(overheads) if overheads else OVERHEAD_S, links, hosts)
 
     def estimate(self, workload: str, parameters: Mapping[str, Any]) -> Estimate:
         """Return the guess, scaled by past trials, if possible of as many ranks."""
@@ -101,8 +105,14 @@ class _PastTrials:
         expected = Estimate(guess_s + on_link_s, 0)
         if ratios:
             scaled_s = guess_s * median(ratios) + on_link_s
-            is_other = _link(parameters) not in self.links
-            expected = Estimate(scaled_s, len(ratios), True, is_other, overhead_s=self.overhead_s)
+            expected = Estimate(
+                scaled_s,
+                len(ratios),
+                scaled=True,
+                of_other_hosts=not min(self.hosts) <= int(parameters["hosts"]) <= max(self.hosts),
+                of_other_links=_link(parameters) not in self.links,
+                overhead_s=self.overhead_s,
+            )
         return expected.at_least(self._transfer_s(parameters))
 
     def _transfer_s(self, parameters: Mapping[str, Any]) -> float:
@@ -145,7 +155,7 @@ class TrialTimes:
         )
 
 
-_NO_PAST: Final = _PastTrials({}, {}, OVERHEAD_S, frozenset())
+_NO_PAST: Final = _PastTrials({}, {}, OVERHEAD_S, frozenset(), frozenset())
 
 
 class _Median(Aggregate):

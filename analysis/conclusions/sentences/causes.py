@@ -116,14 +116,14 @@ def not_explained(missed_s: float) -> str:
 
 def small_part(question: ExperimentQuestion, share: float) -> str:
     """Return why a profile of the whole run shows no cause, in a few words."""
-    return f"the profile shows no cause, as {_measured_part(question)} is {percent(share)} of the run"
+    return f"the profile shows no cause, as {_measured_part(question)} is {percent(share)} of the run (a larger problem size raises it)"
 
 
 def of_small_part(question: ExperimentQuestion, bad: Point, share: float) -> str:
     return (
         f"{_at(question, bad)}{_measured_part(question)} is {percent(share)} of the run: "
         f"the profile is of the whole run and shows no cause for {lower_first(question.deciding.label)}. "
-        "A larger problem makes it a larger part"
+        "A larger problem size makes it a larger part"
     )
 
 

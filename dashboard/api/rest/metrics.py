@@ -11,7 +11,7 @@ from dashboard.api.rest.filtering import clean
 from dashboard.filters.fields import metric_order
 from dashboard.requests.columns import names_in
 from dashboard.requests.keyset import Listing
-from experiments.metrics import is_metric
+from experiments.metrics import is_metric, why_not_metric
 from experiments.models import Measurement
 
 METRICS: Final = "metrics"
@@ -54,7 +54,7 @@ class MetricRows:
         if METRICS in self.request.query_params and not names:
             raise ValidationError({METRICS: ["names no metric"]})
         if wrong := [name for name in names if not is_metric(name)]:
-            raise ValidationError({METRICS: [f"{wrong[0][:60]!r} is not a metric"]})
+            raise ValidationError({METRICS: [why_not_metric(wrong[0])]})
         if len(names) > MOST_METRICS:
             raise ValidationError({METRICS: [f"at most {MOST_METRICS} metrics fit in one row"]})
         return names

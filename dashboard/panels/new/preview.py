@@ -57,6 +57,8 @@ class Preview:
     twins: int
     most_ranks: int
     shared_cores: int
+    is_estimated: bool
+    """No time is scaled from trials that had only more or only fewer hosts."""
     seconds: float
     most_seconds: float
     """If other load disturbs every trial, so that each is repeated."""
@@ -124,6 +126,7 @@ def make_preview(
         twins=kinds.count("ideal"),
         most_ranks=most_ranks,
         shared_cores=_shared_cores(cluster, most_ranks),
+        is_estimated=not any(estimate.of_other_hosts for estimate in times),
         seconds=seconds,
         most_seconds=most_seconds,
         exceeds_budget=limit_s is not None and most_seconds > limit_s,

@@ -122,6 +122,15 @@ def test_wrong_metrics_orders_and_conditions_are_refused_at_their_name(
     assert [error["path"] for error in answer.json()["errors"]] == [path]
 
 
+@pytest.mark.parametrize("query", [{"metrics": "residual"}, {"ordering": "-metric:residual"}])
+def test_a_figure_without_its_program_is_refused_with_its_full_names(
+    client: Client, trials: list[int], query: dict[str, str]
+) -> None:
+    answer = client.get(TRIALS, query)
+    assert answer.status_code == 400
+    assert "hpl.residual" in answer.json()["errors"][0]["message"]
+
+
 @pytest.fixture
 def points() -> list[int]:
     """Four points: medians 2, 1 and 1 s, packets on the second, nothing on the last."""

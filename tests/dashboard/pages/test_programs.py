@@ -408,6 +408,15 @@ def read(client, **more):
     return response
 
 
+def test_a_pattern_that_matches_nothing_is_refused_beside_other_errors(maintainer):
+    wrong = {"title": "", "name": "not a name", "extract.0.regex": r"power (\S+)", "sample": OUTPUT}
+    page = html.fromstring(maintainer.post(reverse("program-new"), {**FORM, **wrong}).content)
+    errors = {
+        path: page.xpath(f"//*[@id='err-{path}']")[0].text_content().split() for path in ("name", "extract-0-regex")
+    }
+    assert all(errors.values())
+
+
 def test_output_shows_what_each_pattern_reads(maintainer):
     more = {"extract.1.name": "energy", "extract.1.regex": r"energy (\S+)", "extract.2.name": "power", "success": "end"}
     response = read(maintainer, **more, **{"extract.2.regex": r"power (\S+)"})

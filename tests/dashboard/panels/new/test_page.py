@@ -175,6 +175,15 @@ def test_times_of_trials_with_other_links_are_a_rough_guess(submit, run):
     assert rows[True].basis.startswith("rough guess from ")
 
 
+@pytest.mark.parametrize(("hosts", "is_estimated"), [(2, True), (8, False)])
+def test_times_scaled_from_other_numbers_of_hosts_are_no_estimate(page, submit, run, hosts, is_estimated):
+    submit()
+    run()
+    fields = {"parameters.molecules": "216", "sweep_name": ["hosts"], "sweep_values": [str(hosts)]}
+    made = page.post(reverse("new-preview"), dict(posted(**fields).lists())).context["preview"]
+    assert made.is_estimated == is_estimated
+
+
 def test_a_link_that_past_traffic_cannot_pass_within_the_time_limit_is_noted(page, submit, run):
     submit()
     run()
@@ -402,6 +411,8 @@ def test_it_expects_the_size_of_the_captures_from_past_ones(page, submit, run):
         specification(parameters={"molecules": 512, "steps": 50}, sweep={"hosts": [2]}, repetitions=1, warmups=0)
     )
     assert capture_bytes(other, expand(other), [Estimate(21.0, 0)]) == pytest.approx(20_000, rel=0.1)
+    Artifact.objects.filter(trial__configuration__hosts__gt=1).delete()
+    assert capture_bytes(other, expand(other), [Estimate(21.0, 0)]) is None
 
 
 def test_it_shows_the_command_of_the_chosen_configuration(page):
