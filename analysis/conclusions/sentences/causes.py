@@ -116,7 +116,7 @@ def not_explained(missed_s: float) -> str:
 
 def small_part(question: ExperimentQuestion, share: float) -> str:
     """Return why a profile of the whole run shows no cause, in a few words."""
-    return f"the profile shows no cause, as {_measured_part(question)} is {percent(share)} of the run (a larger problem size raises it)"
+    return f"no cause visible, as {_measured_part(question)} is {percent(share)} of the run; raise the problem size"
 
 
 def of_small_part(question: ExperimentQuestion, bad: Point, share: float) -> str:

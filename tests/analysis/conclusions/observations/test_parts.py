@@ -391,7 +391,7 @@ def test_a_rate_of_a_small_part_of_the_run_gets_no_cause_from_the_whole_run(shar
 
     assert result.parts == ()
     assert [(cause.part, cause.explains) for cause in result.causes] == [("", None)]
-    assert "the profile shows no cause, as HPL time is" in result.sentence
+    assert "no cause visible, as HPL time is" in result.sentence
 
 
 def test_a_rate_of_most_of_the_run_keeps_its_causes():

@@ -303,7 +303,7 @@ def test_the_rate_of_hpl_gets_no_cause_from_the_tests_of_hpc_challenge(submit, e
 
     assert made.parts == ()
     assert [(cause.part, cause.explains) for cause in made.causes] == [("", None)]
-    assert "the profile shows no cause, as HPL time is 4" in made.sentence
+    assert "no cause visible, as HPL time is 4" in made.sentence
     (time,) = [c for section in Results(experiment).sections() for c in section.charts if c.element == "time"]
     assert not time.figure["layout"].get("annotations"), "the fastest run is not the one of the best rate"
 
