@@ -5,6 +5,8 @@ import time
 
 from playwright.sync_api import expect
 
+from experiments.models import Experiment
+
 
 def test_it_lets_the_preview_follow_what_one_types(page, page_errors):
     page.goto("/experiments/new/")
@@ -21,6 +23,25 @@ def test_it_lets_the_preview_follow_what_one_types(page, page_errors):
     expect(values).not_to_have_attribute("aria-invalid", "true")
     expect(page.locator("#values-0")).to_have_text("1  2  3")
     assert page_errors == []
+
+
+def test_start_is_marked_until_the_preview_follows_and_starts_what_is_typed(page):
+    page.goto("/experiments/new/")
+    page.wait_for_load_state("networkidle")
+    start, held = page.locator("#startbar"), []
+    expect(start).not_to_have_attribute("aria-busy", "true")
+    page.route("**/experiments/new/preview/", lambda route: held.append(route))
+    with page.expect_request("**/experiments/new/preview/"):
+        page.locator("[name=sweep_values]").fill("1, 2")
+    expect(start).to_have_attribute("aria-busy", "true")
+    expect(page.locator("#sync")).not_to_contain_text("match")
+    held[0].continue_()
+    expect(start).to_contain_text("6 trials")
+    expect(start).not_to_have_attribute("aria-busy", "true")
+    page.locator("[name=sweep_values]").fill("1")
+    start.locator(".btn-primary").click()
+    page.wait_for_url(re.compile(r"/experiments/(?!new)"))
+    assert Experiment.objects.latest("pk").specification["sweep"] == {"hosts": "1"}
 
 
 def test_it_adds_and_removes_sweep_rows(page):
