@@ -23,7 +23,7 @@ LABELS = {
     "mpi_descheduled_share": "Descheduled outside MPI",
     "mpi_blocked_outside_share": "Blocked outside MPI",
     "mpi_on_cpu_share": "In MPI, on CPU",
-    "mpi_blocked_share": "In MPI, blocked",
+    "mpi_blocked_share": "In MPI, off the CPU",
 }
 
 
