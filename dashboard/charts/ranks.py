@@ -156,16 +156,15 @@ def time_per_rank(ranks: Sequence[dict[str, Any]]) -> Figure:
         parts = {"computing_s": "Computing", **_SPLIT, **_SPLIT_IN_MPI}
         ranks = [rank | {"waiting_s": max(0.0, rank["blocked_s"] - rank["descheduled_inside_s"])} for rank in ranks]
     scale = Scale.of([rank["window_s"] for rank in ranks], "s")
-    names = [str(rank["rank"]) for rank in ranks]
+    names = [", ".join(filter(None, (str(rank["rank"]), rank["host"]))) for rank in ranks]
     data = [
         {
             "type": "bar",
             "name": label,
             "x": names,
             "y": [scale(rank[part]) for rank in ranks],
-            "customdata": [rank["host"] for rank in ranks],
             "marker": part_marker(colour, 0.5),
-            "hovertemplate": f"%{{customdata}}: {hover('y', scale.unit)}<extra>{label}</extra>",
+            "hovertemplate": f"rank %{{x}}: {hover('y', scale.unit)}<extra>{label}</extra>",
         }
         for (part, label), colour in zip(parts.items(), PART_COLOURS, strict=False)
     ]
@@ -173,7 +172,7 @@ def time_per_rank(ranks: Sequence[dict[str, Any]]) -> Figure:
         "data": data,
         "layout": {
             "barmode": "stack",
-            "xaxis": {"title": axis_title("Rank", ""), "type": "category"},
+            "xaxis": {"title": axis_title("Rank, host", ""), "type": "category"},
             "yaxis": {"title": axis_title("Time in the MPI window", scale.unit)},
         },
     }

@@ -34,6 +34,7 @@ def test_the_parts_of_a_rank_add_up_to_its_window(ranks, names):
     bars = time_per_rank(ranks)["data"]
 
     assert [bar["name"] for bar in bars] == names
+    assert all(host.endswith(", n1") for bar in bars for host in bar["x"])
     assert sum(bar["y"][0] for bar in bars) == pytest.approx(10.0)
     assert len({bar["marker"]["line"]["color"] for bar in bars}) == len(names)
     assert [bar["name"] for bar in bars if "pattern" in bar["marker"]] == [n for n in names if n == "In MPI, blocked"]
