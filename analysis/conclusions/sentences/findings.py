@@ -350,8 +350,9 @@ def with_threads(threads: Sequence[int]) -> str:
     return f" with {threads[0]}{'' if len(threads) == 1 else f' to {threads[-1]}'} threads each"
 
 
-def lacked_core(share: float, at: str) -> str:
-    return f" Ranks were descheduled for {percent(share)} of the MPI window{at}."
+def lacked_core(outside: float, inside: float, at: str) -> str:
+    shares = f"{percent(outside)} (outside MPI) and {percent(inside)} (in MPI)"
+    return f" Ranks were descheduled for {shares} of the MPI window{at}."
 
 
 def cache_misses_grow(change: float) -> str:
