@@ -68,7 +68,8 @@ _ROWS: Final[Mapping[tuple[Group, str], Mapping[str, tuple[str, ...]]]] = {
     ("trust", "where-time-goes"): {
         "oversubscribed": (
             "{where}{ranks} ranks{threads} share {cores}.{measured}",
-            "Compare only sizes below that one, use one rank per host, or run on real hosts.",
+            "Times at such sizes hold for this machine only: for other machines compare smaller sizes, use one rank per host, "
+            "or run on real hosts.",
         ),
     },
     ("network", "time"): {
@@ -291,7 +292,7 @@ _ROWS: Final[Mapping[tuple[Group, str], Mapping[str, tuple[str, ...]]]] = {
 }
 _SHARED_BY_HOSTS: Final = "The virtual hosts share this machine's cores."
 _WITH_ONE_RANK: Final = {
-    "oversubscribed": "Compare only sizes below that one, or run on real hosts.",
+    "oversubscribed": "Times at such sizes hold for this machine only: for other machines compare smaller sizes, or run on real hosts.",
     "port_saturated": "Send less: larger messages, another decomposition.",
     "shared_core": "Give each rank a core of its own: `bind: core`.",
     "ipc_falls": "Compare with real hosts: ranks may share memory bandwidth or caches.",
