@@ -138,11 +138,13 @@ def _in_steps(shares: Sequence[float], group: int) -> list[float]:
 _NOT_SPLIT: Final = {"no_core_s": "Outside MPI, off the CPU"}
 _SPLIT: Final = {"descheduled_s": "Descheduled outside MPI", "blocked_outside_s": "Blocked outside MPI"}
 """Shown if the kernel of every host counts run delay."""
-_IN_MPI: Final = {"on_cpu_s": "In MPI, on CPU", "blocked_s": "In MPI, blocked"}
+BLOCKED_IN_MPI: Final = "In MPI, blocked"
+"""Off the CPU and not runnable: a descheduled rank waits for a CPU core, not for a message."""
+_IN_MPI: Final = {"on_cpu_s": "In MPI, on CPU", "blocked_s": "In MPI, off the CPU"}
 _SPLIT_IN_MPI: Final = {
     "on_cpu_s": "In MPI, on CPU",
-    "descheduled_inside_s": "In MPI, blocked: descheduled",
-    "waiting_s": "In MPI, blocked: waiting",
+    "descheduled_inside_s": "In MPI, descheduled",
+    "waiting_s": BLOCKED_IN_MPI,
 }
 _SIZES: Final = (("point_to_point", "Point-to-point", "--s1"), ("collective", "Collective", "--s3"))
 
@@ -151,20 +153,18 @@ def time_per_rank(ranks: Sequence[dict[str, Any]]) -> Figure:
     """Draw seconds from MPI_Init to MPI_Finalize as stacked bars per rank."""
     parts = {"computing_s": "Computing", **_NOT_SPLIT, **_IN_MPI}
     if all(part in rank for part in (*_SPLIT, "descheduled_inside_s") for rank in ranks):
-        # A descheduled rank waits for a CPU core, not for the network.
         parts = {"computing_s": "Computing", **_SPLIT, **_SPLIT_IN_MPI}
         ranks = [rank | {"waiting_s": max(0.0, rank["blocked_s"] - rank["descheduled_inside_s"])} for rank in ranks]
     scale = Scale.of([rank["window_s"] for rank in ranks], "s")
-    names = [str(rank["rank"]) for rank in ranks]
+    names = [", ".join(filter(None, (str(rank["rank"]), rank["host"]))) for rank in ranks]
     data = [
         {
             "type": "bar",
             "name": label,
             "x": names,
             "y": [scale(rank[part]) for rank in ranks],
-            "customdata": [rank["host"] for rank in ranks],
             "marker": part_marker(colour, 0.5),
-            "hovertemplate": f"%{{customdata}}: {hover('y', scale.unit)}<extra>{label}</extra>",
+            "hovertemplate": f"rank %{{x}}: {hover('y', scale.unit)}<extra>{label}</extra>",
         }
         for (part, label), colour in zip(parts.items(), PART_COLOURS, strict=False)
     ]
@@ -172,7 +172,7 @@ def time_per_rank(ranks: Sequence[dict[str, Any]]) -> Figure:
         "data": data,
         "layout": {
             "barmode": "stack",
-            "xaxis": {"title": axis_title("Rank", ""), "type": "category"},
+            "xaxis": {"title": axis_title("Rank, host", ""), "type": "category"},
             "yaxis": {"title": axis_title("Time in the MPI window", scale.unit)},
         },
     }

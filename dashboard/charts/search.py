@@ -32,7 +32,7 @@ def best_so_far(
     best: list[float] = []
     for _, _, gain in ok:
         best.append(max([gain, *best[-1:]]))
-    lowest = min([gain for _, _, gain in ok] or [1.0])
+    lowest = min([*(gain for _, _, gain in ok), *(low for _, _, low, _ in confirmed)] or [1.0])
     highest = max([1.0, *best, *(high for *_, high in confirmed)])
     steps = [len(gains) + 2 + 2 * index for index in range(len(confirmed))]
     data: list[Figure] = [
@@ -65,7 +65,7 @@ def best_so_far(
         {
             "type": "scatter",
             "mode": "markers",
-            "name": "Confirmed",
+            "name": "New trials",
             "x": steps,
             "y": [short(gain, 4) for _, gain, _, _ in confirmed],
             "text": [words for words, *_ in confirmed],
@@ -87,7 +87,7 @@ def best_so_far(
         shapes.append({**box, "fillcolor": "--s3/0.09", "layer": "below"})
     layout: Figure = {
         "xaxis": {
-            "title": axis_title("Trial of the search; then confirmed candidates", ""),
+            "title": axis_title("Trial of the search; then candidates measured again", ""),
             # Plotly would number halves between few trials.
             **({"tickvals": list(numbers)} if len(numbers) <= _MOST_TICKS else {}),
         },

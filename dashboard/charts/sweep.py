@@ -133,7 +133,7 @@ def x_axis(xs: Sequence[X], parameter: str) -> Figure:
         return {"title": axis_title(parameter, ""), "range": [0, 1], "showticklabels": False}
     if not _numeric(xs):
         return {"title": axis_title(f"{parameter}, not to scale", ""), "type": "category", "categoryarray": list(xs)}
-    numbers = [x for x in xs if isinstance(x, int | float)]
+    numbers = sorted({x for x in xs if isinstance(x, int | float)})
     low, high = min(numbers), max(numbers)
     if parameter != "Hosts" and low > 0 and high / low >= _DECADES_APART:
         ends = [log10(low) - 0.1, log10(high) + 0.1]

@@ -17,11 +17,17 @@ _CLASSES = (0, 60, 67, 100, 200, 400, 600, 800, 1000, 1200, 1400, 1500, 1519, 30
 
 
 def throughput_over_time(
-    wire_bytes: Sequence[int], bin_s: float, *, mean_bytes_per_s: float | None = None, zero_s: float | None = None
+    wire_bytes: Sequence[int],
+    bin_s: float,
+    *,
+    mean_bytes_per_s: float | None = None,
+    port_bytes_per_s: float | None = None,
+    zero_s: float | None = None,
 ) -> Figure:
     """Draw bytes per second since the first packet, in bins of `bin_s`.
 
     Long series are means over groups of bins, with a band from the smallest to the largest bin. ``zero_s``: time of the first packet.
+    ``port_bytes_per_s``: rate of one port in one direction, drawn if the throughput comes near it.
     """
     group = max(1, ceil(len(wire_bytes) / MOST_STEPS))
     chunks = [wire_bytes[i : i + group] for i in range(0, len(wire_bytes), group)]
@@ -50,6 +56,11 @@ def throughput_over_time(
     }
     if mean_bytes_per_s:
         layout["shapes"] = [level_line("y", scale(mean_bytes_per_s), color="--ink-3", width=1, dash="dash")]
+    if port_bytes_per_s and max(high, default=0.0) > port_bytes_per_s / 2:
+        rate = scale(port_bytes_per_s)
+        layout.setdefault("shapes", []).append(level_line("y", rate, color="--s2", width=1, dash="dot"))
+        label = {"x": 1, "xref": "paper", "xanchor": "right", "y": rate, "yanchor": "bottom", "showarrow": False}
+        layout["annotations"] = [{**label, "text": "rate of one port, one direction"}]
     return {"data": data if wire_bytes else [], "layout": layout}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
@@ -68,6 +69,8 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
     has_packets = any(a.kind == Artifact.Kind.CAPTURE and a.removed_at is None for a in artifacts)
     may_change = not trial.experiment.published and may_cancel(request.user, trial.experiment)
     link = None if trial.experiment.published else design.link_of(trial.configuration.parameters)
+    traits = trial.cluster.traits if trial.cluster else None
+    describe = link and (partial(traits.link_in_words, link) if traits else link.describe)
     is_current = trial.is_over and not trial.superseded
     context = {
         "place": "experiments",
@@ -75,8 +78,8 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
         "title": _title(trial),
         "point": _point(trial),
         "apart": why_apart(trial.experiment, [trial]).get(trial.pk, ""),
-        "link": link.describe(brief=True) if link else "",
-        "link_in_full": link.describe() if link else "",
+        "link": describe(brief=True) if describe else "",
+        "link_in_full": describe() if describe else "",
         "before": before,
         "after": after,
         "may_cancel": may_change and not trial.is_over,

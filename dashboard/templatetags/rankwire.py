@@ -25,16 +25,20 @@ from analysis.conclusions import Answer
 from dashboard.charts.parts import bars_note
 from dashboard.help.terms import check_term, leading_label, term
 from dashboard.labels import first_clause
+from dashboard.panels.server.services import load
 from dashboard.requests.idempotency import FIELD
 from dashboard.states import STRENGTH, chip_of
 from experiments.access import visible_deleted
 from experiments.files import COUNTERS_NAME, MEASURED_NAME, MPI_CALLS_NAME, MPI_PROFILE_NAME
 from experiments.metrics import is_metric
 from experiments.models import Artifact, Deleted, Experiment, LastSeen
+from experiments.selectors.experiments import busy_seconds
 from experiments.specification.parameters import CLUSTER_PARAMETERS, LAUNCH_PARAMETERS, LINK_PARAMETERS
 from experiments.workloads import program_versions
 
 register = template.Library()
+_IDLE: Final = 0.25
+"""Load of each core of a machine that is idle enough to repeat trials."""
 _FILE_KINDS: Final[Mapping[str, str]] = {
     COUNTERS_NAME: "Hardware counters",
     MEASURED_NAME: "Measurements",
@@ -59,6 +63,20 @@ def has_domain(context: Mapping[str, Any]) -> bool:
     except ValueError:
         return True
     return False
+
+
+@register.filter
+def repeat_outlook(experiment: Experiment, count: int) -> str:
+    """Return the time that repeats will take, and the load of this machine if they run on it."""
+    seconds, ended = busy_seconds(experiment), experiment.trials.exclude(ended_at=None).count()
+    words = f"They take about {numbers.duration(count * seconds / ended)}." if seconds and ended else ""
+    if experiment.cluster is None or not experiment.cluster.traits.on_this_machine:
+        return words
+    now = load()
+    again = (
+        ": other load would disturb them again. Wait until it is near 0" if now["busy"] > _IDLE * now["cores"] else ""
+    )
+    return f"{words} Load of this machine now: {now['busy']} on {numbers.plural(now['cores'], 'core')}{again}."
 
 
 @register.simple_tag

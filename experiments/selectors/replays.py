@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from analysis.conclusions.observations.needs import DELAY, LOSS, RATE, FittedNetwork, link_of
 from analysis.mpi.calls import Calls
+from analysis.numbers import amount
 from analysis.replay.calibration import Calibration, Exchange, calibrate
 from analysis.replay.platform import Topology
 from analysis.replay.predicted import Replayed
@@ -24,7 +25,9 @@ from experiments.selectors.certificates import achieved
 from experiments.selectors.network import LEVEL, NetworkStudy, modelled, stated
 from experiments.specification.design import configuration_hash
 
-NO_TRACE: Final = "No trial on the mildest link has recorded MPI calls: set Inside MPI to “Also record the last calls” (profile: trace)."
+NO_TRACE: Final = (
+    "No trial at {link} has recorded MPI calls: set Inside MPI to “Also record the last calls” (profile: trace)."
+)
 NO_EXCHANGES: Final = (
     "There is no calibration: run the workload pingpong on this cluster with three or more message sizes, without loss."
 )
@@ -57,11 +60,16 @@ class ReplayInputs:
     """Other links with the geometric mean of their trials' times: replays of them estimate the error."""
 
 
+def _no_trace(fitted: FittedNetwork) -> str:
+    here = fitted.here
+    return NO_TRACE.format(link=f"{amount(here.rate_bps, 'bit/s')} and {amount(here.delay_s, 's')} delay")
+
+
 def obstacle_of(experiment: Experiment, fitted: FittedNetwork) -> str:
     """Return why an experiment cannot be replayed; empty if it can. Two queries."""
     trial = _traced(experiment, fitted)
     if trial is None:
-        return NO_TRACE
+        return _no_trace(fitted)
     return "" if _calibration(experiment.cluster, trial.configuration.parameters)[0] else NO_EXCHANGES
 
 
@@ -74,7 +82,7 @@ def replay_inputs(experiment: Experiment, link: Link, at: str = "") -> ReplayInp
     calls = read_mpi_calls(trial) if trial else None
     tables = read_mpi_profile(trial) if trial else None
     if trial is None or calls is None or tables is None:
-        raise _refused(NO_TRACE)
+        raise _refused(_no_trace(fitted))
     calibration, exchanges = _calibration(experiment.cluster, trial.configuration.parameters)
     if calibration is None:
         raise _refused(NO_EXCHANGES)

@@ -98,7 +98,7 @@ def _no_difference(curve: SizeGrid) -> Answer:
         return with_energy(
             curve, Answer("scale", sentence, strength(question, claims), figures, (), None, claims.scatter)
         )
-    sentence = words.too_few(curve, claims.resolution())
+    sentence = words.too_few(curve)
     return Answer(
         "scale", sentence, "open", _figures(curve, is_open=True), (), _repetitions_to_resolve(curve), claims.scatter
     )

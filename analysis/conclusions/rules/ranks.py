@@ -54,12 +54,12 @@ def load_imbalance(reading: Reading) -> Iterator[Finding]:
 def oversubscribed(reading: Reading) -> Iterator[Finding]:
     """Report more ranks or threads than cores on a virtual test-bed."""
     cores = reading.study.cores
-    over = [(t.size, t.point.ranks) for t in reading.times if t.point.outnumbers(cores)]
+    shared = [t for t in reading.times if t.point.outnumbers(cores)]
+    over = [(t.size, t.point.ranks) for t in shared]
     if not cores or not over:
         return
     first, last = over[0], over[-1]
-    lacked = [(row.descheduled_share or 0.0, row.size) for row in reading.breakdown if row.oversubscribed]
-    share, size = max(lacked, default=(0.0, 0.0))
+    outside, inside = (shared[-1].point.median(f"mpi_descheduled_{part}share") or 0.0 for part in ("", "inside_"))
     yield finding(
         "oversubscribed",
         "strong",
@@ -72,7 +72,9 @@ def oversubscribed(reading: Reading) -> Iterator[Finding]:
         ranks=f"{first[1]}" if first[1] == last[1] else f"{first[1]} to {last[1]}",
         threads=with_threads(sorted({t.point.threads for t in reading.times})),
         cores=plural(cores, "core"),
-        measured=lacked_core(share, reading.at_sizes([size])) if share >= _LEAST_RUN_DELAY else "",
+        measured=lacked_core(outside, inside, reading.at_sizes(last[:1]))
+        if outside + inside >= _LEAST_RUN_DELAY
+        else "",
     )
 
 
@@ -222,7 +224,10 @@ def _outside_mpi(reading: Reading, name: str, metric: str, **words: str) -> Iter
     worst = reading.highest(metric)
     if worst is None or worst.median < _LEAST_RUN_DELAY:
         return
-    words |= {"share": percent(worst.median)}
+    last, at = reading.series(metric)[-1], reading.at(worst.point)
+    words |= {"share": percent(worst.median), "at": at}
+    if reading.sizes_differ and last.size != worst.size:
+        words |= {"share": percent(last.median), "at": f"{reading.at(last.point)} and {percent(worst.median)}{at}"}
     yield finding_at(reading, name, worst, metric, METRICS[metric].label, explains=worst.median, **words)
 
 

@@ -46,7 +46,7 @@ def rule(function: Rule) -> Rule:
 def finding_at(reading: Reading, name: str, entry: SizeEntry, metric: str, label: str, **words: Any) -> Finding:
     """Return the finding about one size; all sizes of the metric are its evidence."""
     strength = words.pop("strength", None) or reading.strength_at(entry, metric)
-    return finding(name, strength, reading.evidence(label, metric), at=reading.at(entry.point), **words)
+    return finding(name, strength, reading.evidence(label, metric), **{"at": reading.at(entry.point)} | words)
 
 
 def finding(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -15,6 +16,7 @@ from analysis.trust_level import FLAGGED
 
 _DISAGREEMENT: Final = 0.01
 _NOISY: Final = 0.1
+_MOST_REASONS: Final = 2
 _MANY: Final = 100
 """Repetitions from which on no exact number is worth stating."""
 
@@ -27,6 +29,11 @@ def degraded_capture(reading: Reading) -> Iterator[Finding]:
     if not bad:
         return
     reasons = list(dict.fromkeys(r for _, _, p in bad for r in p.trust_reasons))
+    # Reasons that differ in their numbers alone are one.
+    kinds = list({re.sub(r"\d+", "", reason): reason for reason in reversed(reasons)}.values())[
+        : -_MOST_REASONS - 1 : -1
+    ]
+    words = f"one: {'; another: '.join(kinds)}" if len(reasons) > 1 else "".join(reasons)
     total = sum(n for _, n, _ in bad)
     yield finding(
         "degraded_capture",
@@ -35,7 +42,7 @@ def degraded_capture(reading: Reading) -> Iterator[Finding]:
         captures=plural(total, "capture"),
         are="is" if total == 1 else "are",
         at=reading.at(*(p for _, _, p in bad)),
-        why=f" ({'; '.join(reasons[:2])})" if reasons else "",
+        why=f" ({words})" if words else "",
     )
 
 

@@ -47,7 +47,9 @@ def mpi_waits(reading: Reading) -> Iterator[Finding]:
     share = worst.median - (worst.point.median("mpi_descheduled_inside_share") or 0.0)
     if share >= _MOST:
         words = {"share": percent(share)}
-        yield finding_at(reading, "mpi_waits", worst, "mpi_blocked_share", "In MPI, blocked", explains=share, **words)
+        yield finding_at(
+            reading, "mpi_waits", worst, "mpi_blocked_share", "In MPI, off the CPU", explains=share, **words
+        )
 
 
 def _who(entry: SizeEntry) -> str:

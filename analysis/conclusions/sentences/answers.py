@@ -309,9 +309,9 @@ def equal(curve: SizeGrid, most: float | None) -> str:
     return f"{head} {label} changes by less than {percent(most)} ({percent_level(curve.claims.level)} CI)."
 
 
-def too_few(curve: SizeGrid, resolution: float | None) -> str:
-    reason = _resolvable(resolution, "changes")
+def too_few(curve: SizeGrid) -> str:
     best = curve.best
+    reason = _resolvable(curve, "changes")
     looks = f"{size_of(curve, best)} {'looks' if curve.level(best) == 1 else 'look'} best so far"
     return (
         f"Not enough data yet: {reason}. {first_up(looks)}, {value(curve.question, curve.typical(curve.points[best]))}."
@@ -406,12 +406,17 @@ def _better(question: ExperimentQuestion) -> str:
 
 
 def _limit(grid: Grid) -> str:
-    return _resolvable(grid.claims.resolution(), "differences")
+    return _resolvable(grid, "differences")
 
 
-def _resolvable(ratio: float | None, things: str) -> str:
+def _resolvable(grid: Grid, things: str) -> str:
+    """Return what the scatter hides: no less than the ratios to the best that are not measurable."""
+    ratio = grid.claims.resolution()
     if ratio is None:
         return "too few repetitions"
+    best = min(grid.points, key=grid.cost)
+    compared = [grid.compare(point, best) for point in grid.points if point is not best]
+    ratio = max([ratio, *(measured for measured, _, is_worse in compared if not is_worse)])
     return (
         f"the scatter of the trials hides {things} below {change_words(ratio)}"
         if ratio < ANY

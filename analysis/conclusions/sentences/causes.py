@@ -154,8 +154,8 @@ def _name(division: Division, part: ChangePart, bad: Point) -> str:
     ranks = set(bad.values.get("mpi_busiest_rank", ()))
     busiest = f"rank {grouped(ranks.pop())}" if len(ranks) == 1 else "the rank"
     waits = [max(d.before_s, d.after_s) for d in division.details if d.name == "core_in_mpi"]
-    has_base = max(waits, default=0.0) > _MATTERS * max(part.before_s, part.after_s)
     has_grown = part.change_s > 0
+    has_base = max(waits, default=0.0) > (_MATTERS if has_grown else 0.0) * max(part.before_s, part.after_s)
     is_descheduled = has_grown and _detail(division, part).startswith(_DESCHEDULED)
     base = " excluding waits for descheduled ranks" if has_base and not is_descheduled else ""
     return _NAMES[part.name].format(busiest=busiest, base=base, calls=_calls(division, part) if has_grown else "")

@@ -68,7 +68,8 @@ _ROWS: Final[Mapping[tuple[Group, str], Mapping[str, tuple[str, ...]]]] = {
     ("trust", "where-time-goes"): {
         "oversubscribed": (
             "{where}{ranks} ranks{threads} share {cores}.{measured}",
-            "Compare only sizes below that one, use one rank per host, or run on real hosts.",
+            "Times at such sizes hold for this machine only: for other machines compare smaller sizes, use one rank per host, "
+            "or run on real hosts.",
         ),
     },
     ("network", "time"): {
@@ -291,7 +292,7 @@ _ROWS: Final[Mapping[tuple[Group, str], Mapping[str, tuple[str, ...]]]] = {
 }
 _SHARED_BY_HOSTS: Final = "The virtual hosts share this machine's cores."
 _WITH_ONE_RANK: Final = {
-    "oversubscribed": "Compare only sizes below that one, or run on real hosts.",
+    "oversubscribed": "Times at such sizes hold for this machine only: for other machines compare smaller sizes, or run on real hosts.",
     "port_saturated": "Send less: larger messages, another decomposition.",
     "shared_core": "Give each rank a core of its own: `bind: core`.",
     "ipc_falls": "Compare with real hosts: ranks may share memory bandwidth or caches.",
@@ -350,8 +351,9 @@ def with_threads(threads: Sequence[int]) -> str:
     return f" with {threads[0]}{'' if len(threads) == 1 else f' to {threads[-1]}'} threads each"
 
 
-def lacked_core(share: float, at: str) -> str:
-    return f" Ranks were descheduled for {percent(share)} of the MPI window{at}."
+def lacked_core(outside: float, inside: float, at: str) -> str:
+    shares = f"{percent(outside)} (outside MPI) and {percent(inside)} (in MPI)"
+    return f" Ranks were descheduled for {shares} of the MPI window{at}."
 
 
 def cache_misses_grow(change: float) -> str:

@@ -32,6 +32,7 @@ _IN_WORDS_ALREADY: Final = frozenset({"matters", "slowed trials"})
 _PLAIN: Final = frozenset({"exponent"})
 """Figures without a unit that are no factors."""
 _FACTOR: Final = "factor of "
+_AT_OTHERS: Final = ", others harshest"
 _VAGUE: Final = 10
 """A factor whose ends are further apart than this is shown by one end, or not at all."""
 _FURTHER: Final[Mapping[str, tuple[str, float]]] = {"bit/s": ("down to", 0.5), "s": ("up to", 2)}
@@ -70,7 +71,11 @@ def _of_rates(figure: Figure) -> Figure:
 def _label(name: str, answer: Answer) -> str:
     if name.startswith(_FACTOR):
         quantity, _, at_others = name.removeprefix(_FACTOR).partition(",")
-        return f"Worst against best {quantity}{', at the worst other settings' if at_others else ''}"
+        has_both = answer.figure(f"{name}{_AT_OTHERS}") is not None
+        at = "worst" if at_others else "best" if has_both else ""
+        is_modelled = any(f.name in ("most one-way delay", "least rate") for f in answer.figures)
+        base = ", from two points" if is_modelled else ""
+        return f"Worst against best {quantity}{base}{f', at the {at} other settings' if at else ''}"
     is_median = name == "best size" and answer.figure("as good") is not None
     words = "best median" if is_median else _LABELS.get(name) or name
     return words[:1].upper() + words[1:]

@@ -102,7 +102,7 @@ def _without_need(needed: NetworkNeeds, name: str) -> str:
         return f"{to} changes the time by less than {percent(most - 1)}"
     if most >= ANY:
         return f"these links do not show the effect of {to}"
-    return f"{to} takes at most {factor_words(most)} as long"
+    return f"{to} takes at most {factor_words(most)} as long, by a model of all points"
 
 
 def _critical_path(needed: NetworkNeeds) -> str:
@@ -238,4 +238,4 @@ def too_few(network: Sequence[Factor], below: float | None) -> str:
     names = joined([f.label for f in network])
     if below:
         return f"Not enough repetitions: effects of {names} below {factor_words(below)} would not show."
-    return f"Not enough repetitions: no effect of {names} was measured."
+    return f"Not enough repetitions: the effect of {names} is not known yet."

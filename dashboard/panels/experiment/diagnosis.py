@@ -125,6 +125,9 @@ def diagnosis_context(
         "more": more,
         "more_title": _more_title(sum(bool(find.statement) for _, finds in more for find in finds), fixes, parts),
         "parts": parts,
+        "has_negative_part": any(
+            min(part.before_s, part.after_s) < 0 for part in answer.parts if part.name == "imbalance"
+        ),
         "parts_have_intervals": any(part.low_s is not None for part in answer.parts),
         "compared": [first_up(name) for name in answer.compared],
         "key_figures": diagnosis.key_figures,

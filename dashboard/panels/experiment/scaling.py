@@ -10,6 +10,7 @@ from analysis.conclusions import Curve, Diagnosis, Model
 from analysis.conclusions.sentences.findings import BASE
 from dashboard.charts.fits import Fitted
 from dashboard.charts.parts import Figure, Line, Published
+from dashboard.charts.ranks import BLOCKED_IN_MPI
 from dashboard.charts.scaling import SCALED, SPEED_UP, Best, efficiency, speed_up, time_parts
 from dashboard.labels import value_words
 from dashboard.panels.experiment.axes import groups_without
@@ -24,7 +25,9 @@ WINDOW: Final = "mpi_window_s"
 _SPLIT: Final = ("mpi_descheduled_share", "mpi_blocked_outside_share")
 _NOT_SPLIT: Final = ("mpi_no_core_share",)
 """Divided further if the kernel of every host counts run delay."""
-IN_WINDOW: Final = ("mpi_useful_share", *_NOT_SPLIT, *_SPLIT, "mpi_on_cpu_share", "mpi_blocked_share")
+OFF_IN_MPI: Final = "mpi_blocked_share"
+DESCHEDULED_IN_MPI: Final = "mpi_descheduled_inside_share"
+IN_WINDOW: Final = ("mpi_useful_share", *_NOT_SPLIT, *_SPLIT, "mpi_on_cpu_share", OFF_IN_MPI, DESCHEDULED_IN_MPI)
 _OUTSIDE: Final = "Before MPI_Init, after MPI_Finalize"
 _SHOWN_LAWS: Final = ("usl", "amdahl", "gustafson")
 SHORT: Final = {"usl": "USL", "amdahl": "Amdahl", "gustafson": "Gustafson", "pmnf": "PMNF", "constant": "constant"}
@@ -261,8 +264,12 @@ def seconds_inside_mpi(rows: Sequence[ConfigurationRow]) -> dict[str, Sequence[f
     parts: dict[str, Sequence[float | None]] = {
         find(metric).label: [(row.median(metric) or 0.0) * s for row, s in zip(rows, window, strict=True)]
         for metric in IN_WINDOW
-        if metric not in left_out
+        if metric not in (*left_out, DESCHEDULED_IN_MPI)
     }
+    if all(row.values.get(DESCHEDULED_IN_MPI) for row in rows):
+        off_s, label = parts.pop(find(OFF_IN_MPI).label), find(DESCHEDULED_IN_MPI).label
+        parts[label] = [(row.median(DESCHEDULED_IN_MPI) or 0.0) * s for row, s in zip(rows, window, strict=True)]
+        parts[BLOCKED_IN_MPI] = [max(0.0, (a or 0.0) - (b or 0.0)) for a, b in zip(off_s, parts[label], strict=True)]
     outside = [max(0.0, (row.median(TIME) or 0.0) - s) for row, s in zip(rows, window, strict=True)]
     return {**parts, _OUTSIDE: outside}
 

@@ -106,7 +106,7 @@ def squares(trials: Sequence[TrialMark]) -> list[dict[str, str]]:
     """Return one square per trial: state (or flagged), and its accessible name."""
     order = list(Kind)
     marks = []
-    for mark in sorted(trials, key=lambda m: (order.index(Kind(m.kind)), m.repetition)):
+    for mark in sorted(trials, key=lambda m: (order.index(Kind(m.kind)), m.repetition, m.attempt)):
         state = "flagged" if mark.state == State.FINISHED and mark.trust in FLAGGED else mark.state
         name = trial_role(mark.kind, mark.repetition, mark.attempt)
         marks.append({"pk": str(mark.pk), "state": state, "name": name, "kind": mark.kind, "message": mark.message})

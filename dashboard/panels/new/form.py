@@ -304,6 +304,7 @@ class Form:
                     "goal.matters",
                     "Smallest difference that matters",
                     FRACTION.format(matters) if isinstance(matters, float) else matters,
+                    hint="Up to it, what is not measurably worse counts as equal.",
                 ),
                 matters,
             ),

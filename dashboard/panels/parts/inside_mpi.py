@@ -11,6 +11,7 @@ from analysis.mpi.efficiencies import ATTENTION
 from dashboard.charts.parts import MOST_SERIES, Figure, Line
 from dashboard.charts.scaling import efficiency
 from dashboard.labels import parameters_sentence
+from dashboard.panels.experiment.scaling import DESCHEDULED_IN_MPI, OFF_IN_MPI
 from dashboard.panels.parts import efficiencies
 from dashboard.panels.parts.efficiencies import COST, SHARES, WINDOW, Branch, Tree, efficiency_trees, metric_branch
 from dashboard.panels.parts.measured import Measured
@@ -21,6 +22,8 @@ POOR: Final = 0.6
 """Below it an efficiency is poor; below ATTENTION it needs attention."""
 _LEAST: Final = 1e-4
 _MOST_TABLES: Final = 6
+_IN_MPI: Final = (efficiencies.COMMUNICATION, efficiencies.SERIALISATION)
+"""Efficiencies that fall if ranks wait in MPI for a core, too."""
 _MOST_POINTS: Final = 100
 """Combinations of one size share one table."""
 
@@ -48,6 +51,7 @@ def inside_mpi_part(measured: Measured, _targets: Mapping[str, str]) -> dict[str
         "ideal": any(row.values.get(efficiencies.TRANSFER) for row in rows),
         "attention": numbers.amount(ATTENTION, numbers.SHARE),
         "poor": numbers.amount(POOR, numbers.SHARE),
+        "lacks_cores": any("note" in cell for line in lines.values() for cell in line["cells"]),
         "cost": _largest(rows, COST),
         "sends_only": sends_only,
     }
@@ -61,6 +65,10 @@ def _table(number: int, tree: Tree) -> dict[str, Any]:
         for row in tree.rows
     ]
     lines = [_line(branch, _cell) for branch in tree.branches]
+    for line in (line for line in lines if line["name"] in _IN_MPI):
+        for cell, row in zip(line["cells"], tree.rows, strict=True):
+            if _lacks_cores(row) and cell["tone"]:
+                cell |= {"tone": "", "note": "no free core"}
     below = (*((metric, _share) for metric in SHARES), (COST, _small_share), (WINDOW, _seconds))
     shares = [_line(metric_branch(0, metric, tree.rows), cell) for metric, cell in below]
     return {
@@ -74,6 +82,14 @@ def _table(number: int, tree: Tree) -> dict[str, Any]:
         "element": f"efficiencies-{number}",
         "chart": _chart(tree),
     }
+
+
+def _lacks_cores(row: ConfigurationRow) -> bool:
+    """Return True if ranks were descheduled for most of their time in MPI."""
+    on_cpu, off, descheduled = (
+        row.median(metric) or 0.0 for metric in ("mpi_on_cpu_share", OFF_IN_MPI, DESCHEDULED_IN_MPI)
+    )
+    return 2 * descheduled > on_cpu + off
 
 
 def _is_measured(line: Mapping[str, Any]) -> bool:

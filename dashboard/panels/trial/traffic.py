@@ -12,6 +12,7 @@ from dashboard.panels.trial.between import between_address, connection_filter
 from experiments import workloads
 from experiments.files import read_analysis
 from experiments.models import Trial
+from experiments.specification.design import link_of
 
 MOST_QUEUE_PAIRS = 10
 
@@ -69,7 +70,11 @@ def wire_of(trial: Trial, values: Mapping[str, float], *, has_packets: bool) -> 
     sizes = analysis.get("size_histogram") or {}
     mean = values.get("throughput_Bps")
     throughput = throughput_over_time(
-        series["wire_bytes"], series.get("bin_s") or 1.0, mean_bytes_per_s=mean, zero_s=series.get("start_s")
+        series["wire_bytes"],
+        series.get("bin_s") or 1.0,
+        mean_bytes_per_s=mean,
+        port_bytes_per_s=_port_bytes_per_s(trial),
+        zero_s=series.get("start_s"),
     )
     gaps = analysis.get("interarrival") or {}
     ccdf = gaps.get("ccdf") or {}
@@ -96,6 +101,14 @@ def wire_of(trial: Trial, values: Mapping[str, float], *, has_packets: bool) -> 
         "legacy": legacy.get("figures") or {},
         "legacy_caveats": legacy.get("caveats") or [],
     }
+
+
+def _port_bytes_per_s(trial: Trial) -> float | None:
+    """Return the rate of the shaped link of all hosts; None without one."""
+    if trial.cluster is None or not trial.cluster.traits.emulates:
+        return None
+    link = link_of(trial.configuration.parameters)
+    return None if link.rates or not link.bandwidth else link.bandwidth / 8
 
 
 def _matrix(matrices: Mapping[str, Any], trial: Trial | None) -> dict[str, Any]:

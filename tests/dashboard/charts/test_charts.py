@@ -8,6 +8,7 @@ import scipy.stats
 
 from dashboard.charts import marks, parts, sweep, traffic, trial
 from dashboard.charts.parts import Line, Published
+from dashboard.charts.sweep import x_axis
 from dashboard.charts.traffic import MOST_ROWS
 from tests.dashboard.charts.figures import checked
 
@@ -70,6 +71,17 @@ def test_it_draws_only_axes_without_trials():
     figure = over_hosts([Line("Elapsed", [2, 4], [[], []])], ())
     assert figure["data"] == []
     checked(figure)
+
+
+def test_throughput_shows_the_rate_of_a_port_if_it_comes_near():
+    near, far = (trial.throughput_over_time([1000], 0.1, port_bytes_per_s=rate)["layout"] for rate in (12_000, 90_000))
+    assert [shape["y0"] for shape in near["shapes"]] == [12]
+    assert "shapes" not in far
+
+
+def test_one_size_has_one_labelled_tick():
+    axis = x_axis([1.0, 1.0], "Hosts")
+    assert (axis["tickvals"], "ticktext" in axis) == ([1.0], False)
 
 
 def test_it_keeps_all_bytes_when_it_groups_throughput_over_time():

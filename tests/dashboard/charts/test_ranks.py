@@ -22,11 +22,11 @@ SPLIT = RANK | {"rank": 1, "descheduled_s": 1.0, "blocked_outside_s": 2.0, "desc
                 "Descheduled outside MPI",
                 "Blocked outside MPI",
                 "In MPI, on CPU",
-                "In MPI, blocked: descheduled",
-                "In MPI, blocked: waiting",
+                "In MPI, descheduled",
+                "In MPI, blocked",
             ],
         ),
-        ([SPLIT, RANK], ["Computing", "Outside MPI, off the CPU", "In MPI, on CPU", "In MPI, blocked"]),
+        ([SPLIT, RANK], ["Computing", "Outside MPI, off the CPU", "In MPI, on CPU", "In MPI, off the CPU"]),
     ],
     ids=["run delay is known", "a rank of an older version"],
 )
@@ -34,9 +34,10 @@ def test_the_parts_of_a_rank_add_up_to_its_window(ranks, names):
     bars = time_per_rank(ranks)["data"]
 
     assert [bar["name"] for bar in bars] == names
+    assert all(host.endswith(", n1") for bar in bars for host in bar["x"])
     assert sum(bar["y"][0] for bar in bars) == pytest.approx(10.0)
     assert len({bar["marker"]["line"]["color"] for bar in bars}) == len(names)
-    assert [bar["name"] for bar in bars if "pattern" in bar["marker"]] == [n for n in names if n.endswith("waiting")]
+    assert [bar["name"] for bar in bars if "pattern" in bar["marker"]] == [n for n in names if n == "In MPI, blocked"]
 
 
 def test_message_sizes_have_a_bar_only_for_what_was_sent():

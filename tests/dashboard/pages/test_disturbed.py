@@ -12,7 +12,8 @@ from django.urls import reverse
 
 from dashboard.reports.markdown import parts_of
 from dashboard.reports.parts import Source
-from experiments.models import Experiment, Membership, Trial
+from dashboard.templatetags.rankwire import repeat_outlook
+from experiments.models import Cluster, Experiment, Membership, Trial
 from tests.dashboard.texts import plain_text, text_of
 from tests.experiments import factories
 
@@ -60,6 +61,9 @@ def test_page_states_other_load_below_the_verdict_and_once(page: Any, person: An
     assert not [find for _, finds in diagnosis["more"] for find in finds if "Other load" in find.statement]
     address = reverse("experiment-disturbed", args=[experiment.slug])
     assert (diagnosis["to_repeat"], experiment.trials.unfinished().count()) == (4, 0)
+    assert "Load of this machine now" in repeat_outlook(experiment, 4)
+    Cluster.objects.filter(pk=experiment.cluster_id).update(kind="ssh")
+    assert "Load of this machine now" not in repeat_outlook(Experiment.objects.get(pk=experiment.pk), 4)
     assert f'action="{address}"' in page.get(experiment.get_absolute_url()).content.decode()
     (chart,) = parts_of(f"{{{{ chart {experiment.slug} time }}}}")
     source = Source(page.get(experiment.get_absolute_url()).context["user"])

@@ -25,6 +25,15 @@ def test_it_stops_at_the_knee_and_names_the_largest_part_of_the_loss():
     assert result.causes[0].part == "off_cpu"
 
 
+def test_the_scatter_hides_no_less_than_differences_that_are_not_measurable():
+    trials = {1: [9.0, 10.0, 11.0], 2: [9.5, 10.5, 11.6], 4: [16.0, 16.5, 11.5]}
+    question = asks([HOSTS], {1: 10.0, 2: 10.5, 4: 16.0})
+    points = [replace(point, values={"elapsed_s": trials[point.parameters["hosts"]]}) for point in question.points]
+    result = answer(replace(question, points=points))
+    assert max(values(result, "times the best")) == pytest.approx(1.6)
+    assert "hides changes below 60 %" in plain(result.sentence)
+
+
 def test_it_compares_the_next_size_and_names_a_single_trial():
     question = asks([HOSTS], {1: 10.0, 2: 6.0, 3: 8.0, 4: 20.0})
     result = checked(question)

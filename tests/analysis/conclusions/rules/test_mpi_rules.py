@@ -114,10 +114,16 @@ def test_computation_does_not_grow_between_points_of_one_size() -> None:
 
 
 def test_it_says_how_long_ranks_on_shared_cores_lacked_one() -> None:
-    study = _study(cores=2, mpi_no_core_share=0.5, mpi_descheduled_share=0.31)
+    study = _study(cores=2, mpi_no_core_share=0.5, mpi_descheduled_share=0.31, mpi_descheduled_inside_share=0.12)
     (finding,) = _findings(study, "oversubscribed")
-    assert "Ranks were descheduled for 31 % of the MPI window at" in plain(finding.statement)
+    assert "descheduled for 31 % (outside MPI) and 12 % (in MPI) of the MPI window at" in plain(finding.statement)
     assert not _findings(study, "mpi_no_core")
+
+
+def test_it_names_the_largest_size_before_the_worst_one() -> None:
+    study = _study(mpi_descheduled_share=lambda n: 0.6 if n == 4 else 0.01)
+    (finding,) = _findings(study, "mpi_no_core")
+    assert "for 1 % of the MPI window at 12 hosts and 60 % at 4 hosts" in plain(finding.statement)
 
 
 def test_ranks_that_sleep_lack_no_core() -> None:

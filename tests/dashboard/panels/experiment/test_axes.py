@@ -9,9 +9,11 @@ from dashboard.charts.parts import Line, Published
 from dashboard.charts.sweep import over_parameter
 from dashboard.panels.experiment.axes import STEP
 from dashboard.panels.experiment.results import Results
+from dashboard.panels.experiment.tables import squares
 from experiments import workloads
-from experiments.models import Experiment, Measurement
+from experiments.models import Experiment, Kind, Measurement, State
 from experiments.selectors.diagnosis import diagnosis_of
+from experiments.selectors.experiments import TrialMark
 from experiments.selectors.study import study_of
 from tests.dashboard.studies_measured import FACTORS, LADDER, READERS, measured, read, solve
 from tests.experiments import factories
@@ -142,3 +144,8 @@ def test_the_speed_up_is_of_a_deciding_metric_that_is_a_rate_by_its_unit(submit)
         results = Results(experiment)
         assert (results.deciding, results._rate) == (metric, rate)
         assert results._time == (metric if metric == "water.loop_time_s" else "elapsed_s")
+
+
+def test_attempts_of_a_repetition_are_in_their_order() -> None:
+    marks = [TrialMark(pk, State.FINISHED, Kind.MEASURED, 3, attempt, "good", "") for pk, attempt in ((7, 2), (4, 1))]
+    assert [mark["pk"] for mark in squares(marks)] == ["4", "7"]

@@ -46,6 +46,13 @@ def test_it_divides_the_time_on_no_processor_if_every_size_has_run_delay() -> No
     assert "Outside MPI, off the CPU" in parts_of(divided, PROFILE)
 
 
+def test_it_divides_the_time_off_the_cpu_in_mpi_by_run_delay() -> None:
+    parts = parts_of(PROFILE | {"mpi_descheduled_inside_share": 0.1})
+    assert parts["In MPI, descheduled"] == pytest.approx([0.8])
+    assert parts["In MPI, blocked"] == pytest.approx([0.2])
+    assert sum(values[0] for values in parts.values()) == pytest.approx(10.0)
+
+
 def test_it_takes_cpu_time_where_a_size_has_no_profile() -> None:
     assert list(parts_of(PROFILE, {})) == ["On the CPU, mean of the ranks", "Off the CPU"]
 

@@ -19,7 +19,7 @@ def test_it_shows_the_tree_by_size(page, library):
     assert "Computation scalability 100 % 88.9 % 72.7 %" in words
     assert "Serialisation and transfer need ideal-network runs" in words
     assert "Profiling overhead: at most 0.2 % of the time" in words
-    assert "In MPI, blocked 10 % 10 % 10 %" in words
+    assert "In MPI, off the CPU 10 % 10 % 10 %" in words
 
 
 def test_its_definitions_name_metrics_by_their_labels(page, library):
@@ -92,6 +92,20 @@ def test_efficiencies_of_a_benchmark_of_messages_have_no_colours(page, library):
     assert "Parallel efficiency" in html
     assert not re.findall(r"tone (ok|warn|bad)", html)
     assert "Red: below" not in html
+
+
+@pytest.mark.parametrize(("descheduled", "tones"), [(0.3, ["ok", "ok", ""]), (0.1, ["ok", "ok", "bad"])])
+def test_communication_is_not_to_improve_if_ranks_lack_cores(page, library, descheduled, tones):
+    def values(parameters):
+        return {
+            **profiled(parameters),
+            "mpi_descheduled_inside_share": descheduled if parameters["hosts"] == 4 else 0.0,
+        }
+
+    context = page.get(reverse("experiment-parts", args=[measured(library, SIZES, values).slug])).context
+    lines = {line["name"]: line for line in context["parts"][0].context["tables"][0]["lines"]}
+    assert [cell["tone"] for cell in lines["mpi_communication_efficiency"]["cells"]] == tones
+    assert context["parts"][0].context["lacks_cores"] is (tones[-1] == "")
 
 
 def test_it_stays_away_where_nothing_was_counted(page, library):

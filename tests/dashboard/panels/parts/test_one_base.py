@@ -23,7 +23,7 @@ LABELS = {
     "mpi_descheduled_share": "Descheduled outside MPI",
     "mpi_blocked_outside_share": "Blocked outside MPI",
     "mpi_on_cpu_share": "In MPI, on CPU",
-    "mpi_blocked_share": "In MPI, blocked",
+    "mpi_blocked_share": "In MPI, off the CPU",
 }
 
 
@@ -59,7 +59,8 @@ def test_the_chart_has_the_shares_of_the_tables_and_of_rest(page: Client, experi
 def test_the_findings_have_the_shares_of_the_chart_and_name_their_size(experiment: Experiment) -> None:
     bars = drawn(experiment, "Share")
     statement = next(f.statement for f in diagnosis_of(experiment).study.report.findings if f.rule == "oversubscribed")
-    assert statement.endswith(f"descheduled for {bars['Descheduled outside MPI'][-1]} of the MPI window at 4 hosts.")
+    assert f" {bars['Descheduled outside MPI'][-1]} (outside MPI)" in statement
+    assert statement.endswith("at 4 hosts.")
 
 
 def test_the_time_by_size_is_what_the_chart_leaves_for_computing(experiment: Experiment) -> None:

@@ -9,6 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from dashboard.charts.parts import bars_note
+from dashboard.charts.search import best_so_far
 from dashboard.panels.parts import Measured
 from dashboard.panels.parts.search import search_part
 from experiments.models import Experiment
@@ -58,6 +59,11 @@ def test_part_shows_confirmed_gains_and_uses_them_for_a_new_experiment(searching
     assert not {"goal", "sweep"} & draft.keys()
     charts = page.get(f"/api/v1/experiments/{searching.slug}/charts/").json()
     assert {"search", "importance"} <= {chart["name"] for chart in charts}
+
+
+def test_the_chart_holds_both_ends_of_the_intervals() -> None:
+    low, high = best_so_far([("a", 1.0), ("b", 1.9)], [("b", 1.8, 0.185, 14.5)])["layout"]["yaxis"]["range"]
+    assert (low < 0.185, high > 14.5) == (True, True)
 
 
 def test_part_is_absent_without_a_search(db: None) -> None:

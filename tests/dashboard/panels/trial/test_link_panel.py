@@ -7,14 +7,16 @@ from typing import Any
 
 import pytest
 from django.http import QueryDict
+from django.test import Client
 
 from analysis.numbers import duration
 from dashboard.panels.new.draft import draft_from_post
 from dashboard.panels.new.form import Form
 from dashboard.panels.trial.link_panel import link_panel
 from experiments.library import load_defaults
-from experiments.models import Experiment, Trial
+from experiments.models import Cluster, Experiment, Trial
 from experiments.specification import parse
+from tests.dashboard.texts import plain_text
 
 ROW = {"source": "n1", "target": "n2", "quantity": "loss", "unit": "", "asked": 0.01, "achieved": 0.012}
 CERTIFICATE: dict[str, Any] = {
@@ -42,6 +44,12 @@ def trial(db: None) -> Trial:
     )
     certified.refresh_from_db()
     return certified
+
+
+@pytest.mark.parametrize(("kind", "link"), [("testbed", "1 Gbit/s"), ("local", "the network as it is")])
+def test_the_page_states_a_link_only_where_one_is_made(page: Client, trial: Trial, kind: str, link: str) -> None:
+    Cluster.objects.filter(pk=trial.cluster_id).update(kind=kind)
+    assert plain_text(page.get(trial.get_absolute_url()).context["link"]) == link
 
 
 def test_it_compares_achieved_and_requested_with_interval_and_verdict(trial: Trial) -> None:
