@@ -63,7 +63,7 @@ def over_time(
 
 
 def _dates(ends: Sequence[datetime]) -> Figure:
-    """Return the title and ticks at some trials: times in one day, else dates, each once.
+    """Return the title and distinct ticks at trials: times in one day, else dates.
 
     What all ticks have in common is in the title: longer ticks are oblique on a phone.
     """

@@ -139,7 +139,7 @@ def search(text: str) -> list[Hit]:
 
 
 def _matched(hit: Hit, words: Sequence[str]) -> Hit:
-    """Return a hit with the sentence of the search words, or with its own text around the match."""
+    """Return a hit with the sentence of the table, else its text around the match."""
     if hit.excerpt:
         return hit
     text = text_of(hit.section)

@@ -151,7 +151,7 @@ def _caution(experiment: Experiment) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Drawn:
-    """The charts of a page by their names, its experiments, and its caution about other load."""
+    """Charts of a page by name, its experiments, and a note about other load."""
 
     experiments: list[Experiment]
     charts: dict[str, Chart]

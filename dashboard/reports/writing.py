@@ -271,7 +271,7 @@ def _pinned(
 
 
 def _title_of(user: Any, line: str) -> str:
-    """Return the title of a part and the names of its experiments, else its line without braces."""
+    """Return title and experiments of a part, else its line without braces."""
     (part,) = parts_of(line)
     source = Source(user)
     experiments = source.experiments(part) or ()
