@@ -64,6 +64,8 @@ class Change:
     expected: bool
     slowed: int = 0
     """Trials of the new level that other load slowed."""
+    slowed_before: int = 0
+    """Trials of the level before that other load slowed."""
 
     @property
     def explanation(self) -> str:
@@ -75,9 +77,10 @@ class Change:
 
     @property
     def load(self) -> str:
-        """Return that other load slowed most trials of the new level, or ""."""
-        count = self.after.n
-        return f"Other load slowed {self.slowed} of {count} trials since then." if 2 * self.slowed > count else ""
+        """Return that other load slowed most trials of a level, or ""."""
+        levels = ((self.slowed_before, self.before.n, "before"), (self.slowed, self.after.n, "since then"))
+        sides = [f"{slowed} of {count} trials {when}" for slowed, count, when in levels if 2 * slowed > count]
+        return f"Other load slowed {' and '.join(sides)}." if sides else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +248,7 @@ def _change(
         environment=changed_facts(old, new),
         expected=expected,
         slowed=sum(point.slowed for point in points[at:stop]),
+        slowed_before=sum(point.slowed for point in points[start:at]),
     )
 
 

@@ -63,7 +63,7 @@ def over_time(
 
 
 def _dates(ends: Sequence[datetime]) -> Figure:
-    """Return the title and ticks at some trials: times in one day, else dates.
+    """Return the title and distinct ticks at trials: times in one day, else dates.
 
     What all ticks have in common is in the title: longer ticks are oblique on a phone.
     """
@@ -72,6 +72,9 @@ def _dates(ends: Sequence[datetime]) -> Figure:
     forms = ("%H:%M", ", %d %b %Y") if ends[0].date() == ends[-1].date() else ("%d %b", ", %Y")
     tick, common = forms if ends[0].year == ends[-1].year else ("%d %b %Y", "")
     at = sorted({round(n * (len(ends) - 1) / (_TICKS - 1)) for n in range(_TICKS)})
+    if tick == "%H:%M" and len({f"{ends[n]:{tick}}" for n in at}) < len(at):
+        tick = "%H:%M:%S"
+    at = sorted({f"{ends[n]:{tick}}": n for n in reversed(at)}.values())  # the first trial of equal ticks
     return {
         "title": axis_title(f"End of the trial{ends[0].strftime(common)}, oldest first", ""),
         "tickvals": [n + 1 for n in at],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path, PurePosixPath
@@ -104,8 +104,11 @@ def search(text: str) -> list[Hit]:
         return []
     phrases = sorted(_by_search_words().items(), key=lambda row: -len(row[0]))
     plain = f" {_plain_words(text)} "
-    matching = [(phrase, hits) for phrase, hits in phrases if f" {phrase} " in plain]
-    answers = [hit for _, hits in matching for hit in hits]
+    matching: list[tuple[str, list[Hit]]] = []
+    for phrase, hits in phrases:  # longest first: "node" adds nothing to "slow node"
+        if f" {phrase} " in plain and not any(f" {phrase} " in f" {longer} " for longer, _ in matching):
+            matching.append((phrase, hits))
+    answers = [_matched(hit, words) for _, hits in matching for hit in hits]
     first = list({id(hit.section): hit for hit in answers}.values())
     answering, ranked = {id(hit.section) for hit in first}, []
     for guide in guides().values():
@@ -120,6 +123,7 @@ def search(text: str) -> list[Hit]:
                 score = titles + min(len(near), 3) + 3 - _FOLDERS[guide.folder]
                 ranked.append(
                     (
+                        _plain_words(_label(section)) == plain.strip(),
                         score,
                         Hit(
                             guide,
@@ -128,10 +132,19 @@ def search(text: str) -> list[Hit]:
                         ),
                     )
                 )
-    ranked.sort(key=lambda row: -row[0])
+    ranked.sort(key=lambda row: (-row[0], -row[1]))  # the definition of the words first
     of_answer = _ANSWER * len(matching[0][0].split()) / len(words) if matching else 0.0
-    least = max([of_answer, *(score for score, _ in ranked)]) / 2
-    return [*first, *(hit for score, hit in ranked if score >= least)][:MOST_HITS]
+    least = max([of_answer, *(score for _, score, _ in ranked)]) / 2
+    return [*first, *(hit for _, score, hit in ranked if score >= least)][:MOST_HITS]
+
+
+def _matched(hit: Hit, words: Sequence[str]) -> Hit:
+    """Return a hit with the sentence of the table, else its text around the match."""
+    if hit.excerpt:
+        return hit
+    text = text_of(hit.section)
+    near = [] if _share(hit.section.title, words) == 1 else _near(" ".join(text.split()), words)
+    return replace(hit, excerpt=_around(text, near))
 
 
 def _share(title: str, words: Sequence[str]) -> float:
@@ -174,7 +187,7 @@ def _linked(target: str, sentence: str) -> Hit:
     path, _, anchor = target.partition("#")
     guide = guides()[PurePosixPath(path).stem.lower()]
     section = next(section for section in guide.page.sections if not anchor or section.anchor == anchor)
-    return Hit(guide, section, sentence or _around(text_of(section), []))
+    return Hit(guide, section, sentence)
 
 
 def _plain_words(text: str) -> str:
@@ -184,10 +197,13 @@ def _plain_words(text: str) -> str:
 
 def text_of(section: Section) -> str:
     """Return the text of a section; of a defining row without id and label."""
-    label = section.title.removesuffix(f" ({section.anchor})")
-    return (
-        section.text if section.level else section.text.removeprefix(section.anchor).strip().removeprefix(label).strip()
-    )
+    if section.level:
+        return section.text
+    return section.text.removeprefix(section.anchor).strip().removeprefix(_label(section)).strip()
+
+
+def _label(section: Section) -> str:
+    return section.title.removesuffix(f" ({section.anchor})")
 
 
 def _around(text: str, places: Sequence[int]) -> str:

@@ -40,7 +40,7 @@ _FACT_GROUPS: Final = (
     ("Processors", "Theoretical peak is clock × cores × operations per cycle.", 4),
     ("Price and power", "For the price per GFLOP/s and MFLOP/s per watt; nothing is converted.", 4),
     ("Price of a run", "For the cost of waiting: rent, or the price over the years of use.", 3),
-    ("Network", "For comparing loads with limits of real hosts. A check of the cluster fills in missing values.", 3),
+    ("Network", "For comparing loads with limits of real hosts.", 3),
 )
 """Headings of the form, each with its number of facts."""
 
@@ -90,6 +90,7 @@ def _facts_form(
     for title, purpose, count in _FACT_GROUPS:
         groups.append((title, purpose, [next(rest) for _ in range(count)]))
     context = {"place": "clusters", "cluster": cluster, "groups": groups, "processor": _processor(cluster)}
+    context["is_filled_in"] = not cluster.traits.on_this_machine
     context["refused_fields"] = [field for field in fields if field.errors]
     return render(request, "clusters/facts.html", context, status=422 if error else 200)
 

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET, require_POST
 from analysis.catalogue import METRICS
 from analysis.numbers import changes
 from dashboard.labels import parameter_label, telling, value_words, workload_title
-from dashboard.panels.history import history_chart, status_words
+from dashboard.panels.history import history_chart, load_words, status_words
 from dashboard.requests.lookup import query_value
 from experiments import workloads
 from experiments.access import may_submit
@@ -41,7 +41,7 @@ def history(request: HttpRequest, configuration: str, cluster: str) -> HttpRespo
         "place": "histories",
         "workload": workload_title(workload),
         "found": record,
-        "slowed": sum(entry.slowed for entry in record.entries),
+        "load": load_words(record),
         "metric": description,
         "status": status_words(record.history),
         "metrics": [described(name).label for name in in_order({*record.metrics, metric}) if is_metric(name)],

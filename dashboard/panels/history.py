@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.utils import timezone
 
+from analysis.numbers import grouped, plural
 from analysis.statistics import History
 from dashboard.charts.history import Level, over_time
 from dashboard.charts.panel import Chart
@@ -15,6 +16,15 @@ def status_words(history: History) -> str:
     """Return the words of a flagged history without an unexpected step, else ''."""
     stepped = any(not change.expected for change in history.changes)
     return f"Newest trial {history.latest} baseline" if history.flagged and not stepped else ""
+
+
+def load_words(record: ConfigurationHistory) -> str:
+    """Return how many trials other load slowed, or ''."""
+    slowed, count = sum(entry.slowed for entry in record.entries), len(record.entries)
+    if not slowed:
+        return ""
+    effect = "which can look like steps, or hide them"
+    return f"Other load slowed {grouped(slowed)} of {plural(count, 'trial')}, {effect}."
 
 
 def history_chart(record: ConfigurationHistory) -> Chart:

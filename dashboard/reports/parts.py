@@ -18,7 +18,7 @@ from dashboard.panels.compare.sentences import amount
 from dashboard.panels.compare.sentences import answer as compare_answer
 from dashboard.panels.experiment.diagnosis import diagnosis_context
 from dashboard.panels.experiment.results import Results
-from dashboard.panels.history import history_chart
+from dashboard.panels.history import history_chart, load_words
 from dashboard.panels.parts import Measured
 from dashboard.panels.parts.efficiencies import efficiency_trees
 from dashboard.reports.markdown import FIELD, TABLES, Part, parts_of
@@ -124,7 +124,8 @@ class Source:
         """
         budget.check()
         if part.query:
-            return _one_chart(self.drawn(part).charts, part.what, "this page")
+            drawn = self.drawn(part)
+            return _one_chart(drawn.charts, part.what, "this page") | ({"note": drawn.note} if drawn.note else {})
         experiments = self.experiments(part)
         if experiments is None:
             missing = next((slug for slug in part.slugs if slug not in self._experiments), "")
@@ -150,16 +151,21 @@ def _caution(experiment: Experiment) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Drawn:
-    """The charts of a page by their names, and its experiments."""
+    """Charts of a page by name, its experiments, and a note about other load."""
 
     experiments: list[Experiment]
     charts: dict[str, Chart]
+    note: str = ""
 
 
 def _compared(user: Any, params: QueryDict) -> Drawn:
     compared = requested_comparison(user, params)
     experiments = {member.experiment.pk: member.experiment for member in compared.members}
-    return Drawn(list(experiments.values()), {chart.element: chart for chart in compare_charts.charts(compared)})
+    charts = {chart.element: chart for chart in compare_charts.charts(compared)}
+    answer = compare_answer(compared)
+    word = STRENGTH["moderate"][1]
+    tentative = f"{word}. " if word in (answer.strength[1], *(member.strength[1] for member in answer.against)) else ""
+    return Drawn(list(experiments.values()), charts, f"{tentative}{answer.caution}" if answer.caution else "")
 
 
 def _explored(user: Any, params: QueryDict) -> Drawn:
@@ -181,7 +187,7 @@ def _recorded(user: Any, params: QueryDict) -> Drawn:
     except Configuration.DoesNotExist:
         raise CannotExplore("there is no such history, or you may not see it") from None
     experiments = list(Experiment.objects.filter(slug__in={entry.experiment for entry in record.entries}))
-    return Drawn(experiments, {"history": history_chart(record)} if record.entries else {})
+    return Drawn(experiments, {"history": history_chart(record)} if record.entries else {}, load_words(record))
 
 
 _PAGES: Final[Mapping[str, Callable[[Any, QueryDict], Drawn]]] = {
@@ -368,12 +374,16 @@ def _comparison(user: Any, experiments: Sequence[Experiment]) -> Body:
         raise LookupError(str(error)) from None
     answer = compare_answer(compared)
     members = [[member.label, member.name] for member in compared.members]
+    tone, word = answer.strength
+    cautions = [answer.caution] if answer.caution else []
     sentences = [sentence for member in answer.against for sentence in (*member.sentences, member.counted)]
     charts = compare_charts.charts(compared)[:2]
     return {
         "title": "Comparison",
         "sentence": answer.verdict,
-        "sentences": sentences,
+        "tone": tone,
+        "strength": word,
+        "sentences": [*cautions, *sentences],
         "facts": members,
         "charts": [_chart(chart) for chart in charts],
     }

@@ -13,6 +13,8 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from analysis.conclusions.wording import joined, lower_first
+from analysis.numbers import plural
 from dashboard.reports.compose import report_of
 from dashboard.reports.markdown import one_ending, parts_of
 from dashboard.reports.parts import Source, offered
@@ -26,6 +28,7 @@ from experiments.models import Experiment, Project, Report
 from experiments.models.report import LONGEST_TEXT, LONGEST_TITLE
 
 _MOST_OFFERED = 20
+_MOST_NAMED = 3
 
 
 class ReportForm(forms.Form):
@@ -268,13 +271,21 @@ def _pinned(
 
 
 def _title_of(user: Any, line: str) -> str:
-    """Return the title of a part of an experiment, else its line without braces."""
+    """Return title and experiments of a part, else its line without braces."""
     (part,) = parts_of(line)
-    experiments = None if part.query else Source(user).experiments(part)
-    for experiment in experiments or ():
-        for title, offered_line in offered(Source(user), experiment):
+    source = Source(user)
+    experiments = source.experiments(part) or ()
+    if part.query and experiments:
+        try:
+            title = source.body(part)["title"]
+        except LookupError:
+            return part.key
+        names = [experiment.name for experiment in experiments]
+        return f"{lower_first(title)} of {joined(names) if len(names) <= _MOST_NAMED else plural(len(names), 'experiment')}"
+    for experiment in experiments:
+        for title, offered_line in offered(source, experiment):
             if offered_line == line:
-                return f"{title[:1].lower()}{title[1:]} of {experiment.name}"
+                return f"{lower_first(title)} of {experiment.name}"
     return part.key
 
 

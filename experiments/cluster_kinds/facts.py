@@ -59,7 +59,7 @@ class StatedFacts(BaseModel):
     watts: Power | None = Field(None, title="Power")
     """Of the whole cluster under load: 900 W."""
     idle_watts_per_host: Power | None = Field(None, title="Idle power")
-    """Of a host without a trial: 40 W; a check of the cluster measures it."""
+    """Of a host without a trial: 40 W."""
     years_of_use: Positive | None = Field(None, title="Years of use")
     """The price is spread evenly over them."""
     price_per_host_hour: Positive | None = Field(None, title="Price of a host-hour")
@@ -69,9 +69,9 @@ class StatedFacts(BaseModel):
     link_bandwidth_bps: Bandwidth | None = Field(None, title="Bandwidth")
     """Bandwidth of a host's link, with its unit: 10 Gbit/s."""
     mtu: int | None = Field(None, ge=68, le=65_536, title="MTU")
-    """Largest packet of the hosts, in bytes; a check of the cluster finds it."""
+    """Largest packet of the hosts, in bytes."""
     offloads: str | None = Field(None, max_length=80, title="Offloads")
-    """Joining of packets on the hosts' cards: tso, gso, gro, lro or off; a check of the cluster finds it."""
+    """Joining of packets on the hosts' cards: tso, gso, gro, lro or off."""
 
     @field_validator("offloads")
     @classmethod

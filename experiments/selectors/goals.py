@@ -26,6 +26,8 @@ class Spent:
     host_hours: float
     trial_s: Mapping[str, float]
     """Median time of a trial by configuration hash."""
+    queued: int = 0
+    """Trials that wait, part of ``trials``."""
 
     def reached(self, budget: Budget) -> str:
         """Return the limit that is reached in words, or ""."""
@@ -61,15 +63,16 @@ def spent_of(experiment: Experiment) -> Spent:
         "configuration__hash", "configuration__hosts", "state", "preparing_at", "ended_at"
     )
     time_s = host_s = 0.0
-    trials, times = 0, dict[str, list[float]]()
+    trials, queued, times = 0, 0, dict[str, list[float]]()
     for digest, hosts, state, began, ended in rows:
         trials += began is not None or state in UNFINISHED
+        queued += began is None and state in UNFINISHED
         if began is None or ended is None:
             continue
         seconds = max((ended - began).total_seconds(), 0.0)
         time_s, host_s = time_s + seconds, host_s + hosts * seconds
         times.setdefault(digest, []).append(seconds)
-    return Spent(time_s, trials, host_s / 3600, {digest: median(values) for digest, values in times.items()})
+    return Spent(time_s, trials, host_s / 3600, {digest: median(values) for digest, values in times.items()}, queued)
 
 
 def why_no_time(experiment: Experiment, budget: Budget) -> str:

@@ -90,7 +90,7 @@ def rounds_context(user: Any, experiment: Experiment) -> dict[str, Any]:
         "is_open": is_open,
         "is_waiting": is_open and not _has_begun(experiment, made[-1]),
         "is_paused": is_paused,
-        "budget": [_budget_row(name, used, most) for name, used, most in spent.use_of(goal.budget)],
+        "budget": [_budget_row(name, used, most, spent.queued) for name, used, most in spent.use_of(goal.budget)],
         "squares": squares,
         "excluded_squares": sum(tuple(look) == _EXCLUDED for row in squares for _, *look in row["marks"]),
         "hidden_points": max(0, len(drawn) - _MOST_POINTS),
@@ -231,11 +231,14 @@ def _ran(row: Round, names: Mapping[str, str], hashes: Sequence[str]) -> str:
     return f"{listed if 0 < len(chosen) <= _LISTED else plural(len(chosen), 'configuration')}: {more}"
 
 
-def _budget_row(name: str, used: float, most: float) -> dict[str, Any]:
+def _budget_row(name: str, used: float, most: float, queued: int) -> dict[str, Any]:
     if name == "time":
         words = f"{duration(used)} of {duration(most)}"
+    elif name == "trials":
+        used -= queued  # they count at the limit, but nothing is used yet
+        words = f"{grouped(used)} of {grouped(most)}{f', {grouped(queued)} more queued' if queued else ''}"
     else:
-        words = f"{grouped(used) if name == 'trials' else significant(used)} of {grouped(most) if name == 'trials' else significant(most)}"
+        words = f"{significant(used)} of {significant(most)}"
     return {"name": _NAMES[name], "words": words, "share": round(min(100.0, 100 * used / most), 1)}
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from analysis.statistics import HistoryPoint, detect_changes
@@ -26,6 +28,13 @@ def test_it_finds_a_step_and_what_changed_with_it() -> None:
     assert change.environment == {"kernel": ("6.0", "6.1")}
     assert change.explanation == "Changed at the same trial: kernel (6.0 to 6.1)."
     assert history.flagged
+
+
+def test_a_step_names_the_load_of_the_level_before() -> None:
+    points = [replace(point, slowed=n < 12) for n, point in enumerate(_history([(10.0, 12), (8.0, 12)]))]
+    (change,) = detect_changes(points).changes
+    assert (change.slowed_before, change.slowed) == (12, 0)
+    assert change.load == "Other load slowed 12 of 12 trials before."
 
 
 def test_a_fact_that_older_trials_lack_is_no_change() -> None:

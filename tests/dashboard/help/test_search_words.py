@@ -32,6 +32,8 @@ FIRST_HITS = {
     "delete": "find-trials#change-many-experiments",
     "efficiency": "terms#efficiency",
     "scaling": "answers#models",
+    "descheduled": "terms#descheduled",
+    "pooled scatter": "answers#strength",
     "weak scaling": "answers#models",
     "outliers": "terms#finding.outliers",
     "noise": "terms#finding.noisy",
@@ -118,6 +120,11 @@ def test_search_words_are_unique_and_lead_once_to_a_section() -> None:
     assert "Not supported" in search("Kubernetes")[0].excerpt
     sections = [id(hit.section) for hit in search("upgrade")]
     assert len(sections) == len(set(sections))
+
+
+def test_words_inside_a_longer_phrase_of_the_table_add_no_hit() -> None:
+    assert "hosts-over-ssh" in [hit.section.anchor for hit in search("node")]
+    assert "hosts-over-ssh" not in [hit.section.anchor for hit in search("slow node")]
 
 
 def test_a_misspelled_word_without_results_leads_to_the_word(page: Client) -> None:

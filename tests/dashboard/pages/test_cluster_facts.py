@@ -17,6 +17,12 @@ def maintainer(page, person):
     return page
 
 
+def test_the_form_says_which_facts_a_check_fills_in(maintainer):
+    assert maintainer.get(ADDRESS).context["is_filled_in"] is False, "links of the test-bed are virtual"
+    Cluster.objects.create(slug="lab", name="Lab", kind="ssh", settings={"hosts": ["n1"]})
+    assert maintainer.get("/clusters/lab/facts/").context["is_filled_in"] is True
+
+
 def stored():
     return Cluster.objects.get(slug="testbed").facts
 

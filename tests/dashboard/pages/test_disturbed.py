@@ -115,7 +115,9 @@ def test_a_user_who_may_not_repeat_gets_a_clone(page: Any, client: Any, person: 
     assert reverse("experiment-disturbed", args=[experiment.slug]) not in content
 
 
-def test_the_answer_and_a_comparison_name_disturbed_trials_and_repeats_among_the_counted(page: Any) -> None:
+def test_the_answer_and_a_comparison_name_disturbed_trials_and_repeats_among_the_counted(
+    page: Any, person: Any
+) -> None:
     slowed = replace(
         factories.RESULT,
         measurements={"all": {"elapsed_s": 1.8}},
@@ -137,7 +139,12 @@ def test_the_answer_and_a_comparison_name_disturbed_trials_and_repeats_among_the
     compared = page.get("/compare/", {"of": f"e:{slow.slug},e:{clean.slug}"}).context
     heads = [(head["trials"], head["disturbed"], head["repeats"]) for head in compared["members"]]
     assert heads == [(4, 4, 2), (2, 0, 0)]
-    assert "8 of 8 trials of A (4 repeat another) at both common points." in compared["answer"].caution
+    caution = compared["answer"].caution
+    assert "8 of 8 trials of A (4 repeat another) at both common points." in caution
+    (pinned,) = parts_of(f"{{{{ compare of=e:{slow.slug},e:{clean.slug} {compared['charts'][0].element} }}}}")
+    (whole,) = parts_of(f"{{{{ compare {slow.slug} {clean.slug} }}}}")
+    assert Source(person).body(pinned)["note"].endswith(caution)
+    assert Source(person).body(whole)["sentences"][0] == caution
 
 
 def test_charts_name_the_size_whose_counted_trials_were_all_slowed(page: Any, person: Any) -> None:

@@ -72,6 +72,22 @@ def test_the_axis_of_one_day_has_times_and_the_date_in_its_title():
     assert "28 Nov 2026" in str(axis["title"])
 
 
+@pytest.mark.parametrize(
+    ("ends", "ticks"),
+    [
+        ([datetime(2026, 11, 28, 7, 5, second) for second in (9, 30, 50)], ["07:05:09", "07:05:30", "07:05:50"]),
+        ([datetime(2026, 11, day, hour) for day, hour in ((28, 1), (28, 9), (29, 1))], ["28 Nov", "29 Nov"]),
+    ],
+)
+def test_no_tick_of_the_axis_repeats(ends, ticks):
+    axis = over_time([1.0, 2.0, 3.0], ["", "", ""], [], quantity="Elapsed time", unit="s", ends=ends)["layout"]["xaxis"]
+    assert axis["ticktext"] == ticks
+    assert [
+        f"{ends[at - 1]:%H:%M:%S}".startswith(tick) or f"{ends[at - 1]:%d %b}" == tick
+        for at, tick in zip(axis["tickvals"], ticks, strict=True)
+    ] == [True] * len(ticks)
+
+
 def test_a_history_has_no_step_of_trials_that_other_load_slowed(stepped, page, person):
     later = sorted(stepped.trials.values_list("pk", flat=True))[6:]
     Trial.objects.filter(pk__in=later).update(trust="degraded", conditions={"disturbances": ["other load"]})
@@ -84,7 +100,7 @@ def test_a_history_has_no_step_of_trials_that_other_load_slowed(stepped, page, p
 def test_a_history_counts_the_trials_that_other_load_slowed_and_names_the_rows_of_its_table(stepped, page):
     stepped.trials.update(trust="degraded", conditions={"disturbances": ["other load"]})
     context = page.get(address(stepped)).context
-    assert (len(context["found"].entries), context["slowed"]) == (12, 12)
+    assert (len(context["found"].entries), context["load"][:36]) == (12, "Other load slowed 12 of 12 trials, w")
     named = context["chart"].figure["data"][-1]["rows"]
     entry = context["found"].entries[0]
     assert (len(named), named[0]) == (12, f"trial {entry.trial}, {timezone.localtime(entry.ended_at):%Y-%m-%d %H:%M}")

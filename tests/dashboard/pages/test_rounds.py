@@ -241,6 +241,9 @@ def test_page_counts_the_repeats_of_disturbed_trials_at_their_round(page: Client
 def test_a_round_is_queued_until_a_trial_of_it_starts(page: Client, person: Any, library: Any) -> None:
     experiment = submit(GOAL)
     assert rounds_context(person, experiment)["is_waiting"]
+    (trials,) = rounds_context(person, experiment)["budget"]
+    count = experiment.trials.count()
+    assert (trials["words"].partition(" ")[0], str(count) in trials["words"], trials["share"]) == ("0", True, 0.0)
     end_trials(experiment, sd=0.1)
     assert not rounds_context(person, experiment)["is_waiting"]
 

@@ -245,6 +245,8 @@ def test_a_chart_is_pinned_from_the_page_that_draws_it(
         drawn = json.loads(document.get_element_by_id(f"figure-{panel[2:]}").text)
         assert [trace["y"] for trace in pinned.charts[0].figure["data"]] == [trace["y"] for trace in drawn["data"]]
     assert report.versions.count() == 5
+    notes = list(report.versions.order_by("number").values_list("note", flat=True))[1:]
+    assert all(experiment.name in note and "=" not in note for note in notes), "names, not the query"
 
 
 def test_a_chart_is_pinned_to_a_new_report(page: Client, experiment: Experiment, library: Project) -> None:
