@@ -186,8 +186,7 @@ def _past_captures(
     rows = rows if past is None else rows.filter(trial__in=past)
     sizes: dict[str, list[float]] = {}
     rates: dict[tuple[bool, int], list[float]] = {}
-    columns = ("hash", "hosts", "ranks")
-    columns = (*(f"trial__configuration__{name}" for name in columns), "value", "size")
+    columns = (*(f"trial__configuration__{name}" for name in ("hash", "hosts", "ranks")), "value", "size")
     rows_of_trials = rows.annotate(size=Sum("trial__artifacts__size_bytes")).order_by("-trial_id").values_list(*columns)
     for digest, hosts, ranks, elapsed_s, size in rows_of_trials[:_MOST_PAST]:
         sizes.setdefault(digest, []).append(size)
