@@ -72,8 +72,8 @@ def with_own_sweep(draft: Mapping[str, Any], proposed: Mapping[str, Any], *, is_
         return dict(draft)
     if not is_filled_in and not sweep.keys() <= firsts - definition.parameters_type.model_fields.keys():
         return dict(draft)
-    own = {name: value for name, value in mapping_at(draft, "parameters").items() if name not in proposed["sweep"]}
-    constants = {**mapping_at(proposed, "parameters"), **own}
+    typed = {name: value for name, value in mapping_at(draft, "parameters").items() if name not in proposed["sweep"]}
+    constants = {**mapping_at(proposed, "parameters"), **typed}
     rest = {name: value for name, value in draft.items() if name != "parameters"}
     return rest | {"sweep": proposed["sweep"]} | ({"parameters": constants} if constants else {})
 
