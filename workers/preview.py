@@ -175,7 +175,7 @@ def capture_bytes(
 def _past_captures(
     spec: ExperimentSpec, past: QuerySet[Trial] | None
 ) -> tuple[dict[str, list[float]], dict[tuple[bool, int], list[float]]]:
-    """Return newest captures' sizes by configuration, bytes per second by (one host, ranks)."""
+    """Return past sizes by configuration, bytes per second by (one host, ranks)."""
     rows = Measurement.objects.filter(
         metric="elapsed_s",
         scope="all",

@@ -67,7 +67,7 @@ def has_domain(context: Mapping[str, Any]) -> bool:
 
 @register.filter
 def repeat_outlook(experiment: Experiment, count: int) -> str:
-    """Return the time that repeats will take, and the load of this machine if they run on it."""
+    """Return the time that repeats take, and this machine's load if it runs them."""
     seconds, ended = busy_seconds(experiment), experiment.trials.exclude(ended_at=None).count()
     words = f"They take about {numbers.duration(count * seconds / ended)}." if seconds and ended else ""
     if experiment.cluster is None or not experiment.cluster.traits.on_this_machine:

@@ -410,7 +410,7 @@ def _limit(grid: Grid) -> str:
 
 
 def _resolvable(grid: Grid, things: str) -> str:
-    """Return what the scatter hides: no less than the ratios to the best that are not measurable."""
+    """Return what the scatter hides: at least every ratio that is not measurable."""
     ratio = grid.claims.resolution()
     if ratio is None:
         return "too few repetitions"

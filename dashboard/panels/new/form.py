@@ -541,7 +541,7 @@ class Form:
 
 
 def drop_filled_in(post: QueryDict, filled: Sequence[Form]) -> bool:
-    """Remove values that the form had filled in from ``post``; return whether the sweep is one.
+    """Remove values that the form had filled in; return whether the sweep is one.
 
     The goal stays, because it is a question of the user; hosts and ranks stay with a sweep of the user.
     """

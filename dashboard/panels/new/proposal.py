@@ -64,7 +64,7 @@ def first_study() -> dict[str, Any]:
 
 
 def with_own_sweep(draft: Mapping[str, Any], proposed: Mapping[str, Any], *, is_filled_in: bool) -> dict[str, Any]:
-    """Return the draft, with the proposed sweep in place of the form's or another workload's."""
+    """Replace a sweep of the form or of another workload by the proposed one."""
     definition = workloads.find(draft.get("workload", ""))
     firsts = {workload.first_sweep[0] for workload in workloads.registry() if workload.first_sweep}
     sweep = mapping_at(draft, "sweep")
