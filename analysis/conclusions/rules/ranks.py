@@ -12,6 +12,7 @@ from analysis.conclusions.sentences.findings import (
     PLACEMENT,
     TAKE_TURNS,
     cache_misses_grow,
+    descheduled_shares,
     lacked_core,
     shared_from,
     with_threads,
@@ -19,6 +20,7 @@ from analysis.conclusions.sentences.findings import (
 from analysis.conclusions.wording import percent, sizes
 from analysis.mpi.efficiencies import ATTENTION
 from analysis.numbers import grouped, plural, significant
+from analysis.scaling import Point
 from analysis.scaling.breakdown import is_profiled
 
 _UNEVEN_CPU: Final = 0.1
@@ -59,7 +61,6 @@ def oversubscribed(reading: Reading) -> Iterator[Finding]:
     if not cores or not over:
         return
     first, last = over[0], over[-1]
-    outside, inside = (shared[-1].point.median(f"mpi_descheduled_{part}share") or 0.0 for part in ("", "inside_"))
     yield finding(
         "oversubscribed",
         "strong",
@@ -72,10 +73,14 @@ def oversubscribed(reading: Reading) -> Iterator[Finding]:
         ranks=f"{first[1]}" if first[1] == last[1] else f"{first[1]} to {last[1]}",
         threads=with_threads(sorted({t.point.threads for t in reading.times})),
         cores=plural(cores, "core"),
-        measured=lacked_core(outside, inside, reading.at_sizes(last[:1]))
-        if outside + inside >= _LEAST_RUN_DELAY
-        else "",
+        measured=lacked_core(_descheduled(shared[-1].point), reading.at_sizes(last[:1])),
     )
+
+
+def _descheduled(point: Point) -> str:
+    """Return the shares outside and in MPI in words, "" if they are small."""
+    outside, inside = (point.median(f"mpi_descheduled_{part}share") or 0.0 for part in ("", "inside_"))
+    return descheduled_shares(outside, inside) if outside + inside >= _LEAST_RUN_DELAY else ""
 
 
 @rule
@@ -202,9 +207,12 @@ def _against_smallest(
 @rule
 def mpi_no_core(reading: Reading) -> Iterator[Finding]:
     """Report descheduled ranks, by the kernel's run delay, on unshared cores."""
-    worst = reading.highest("mpi_descheduled_share")
-    if worst is not None and not worst.point.outnumbers(reading.study.cores):
-        yield from _outside_mpi(reading, "mpi_no_core", "mpi_descheduled_share")
+    metric, cores = "mpi_descheduled_share", reading.study.cores
+    lacking = [e for e in reading.series(metric) if e.median >= _LEAST_RUN_DELAY and not e.point.outnumbers(cores)]
+    if lacking:
+        last = lacking[-1]
+        words = {"explains": last.median, "shares": _descheduled(last.point)}
+        yield finding_at(reading, "mpi_no_core", last, metric, METRICS[metric].label, **words)
 
 
 @rule

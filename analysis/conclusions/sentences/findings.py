@@ -150,7 +150,7 @@ _ROWS: Final[Mapping[tuple[Group, str], Mapping[str, tuple[str, ...]]]] = {
             "Time in the kernel counts as time without cycles.",
         ),
         "mpi_no_core": (
-            "Ranks were descheduled, runnable without a CPU core, for {share} of the MPI window{at}.",
+            "Ranks were descheduled, runnable without a CPU core, for {shares} of the MPI window{at}.",
             "Stop other load on the hosts, or use fewer ranks per host.",
         ),
         "mpi_blocked_outside": (
@@ -351,9 +351,12 @@ def with_threads(threads: Sequence[int]) -> str:
     return f" with {threads[0]}{'' if len(threads) == 1 else f' to {threads[-1]}'} threads each"
 
 
-def lacked_core(outside: float, inside: float, at: str) -> str:
-    shares = f"{percent(outside)} (outside MPI) and {percent(inside)} (in MPI)"
-    return f" Ranks were descheduled for {shares} of the MPI window{at}."
+def descheduled_shares(outside: float, inside: float) -> str:
+    return f"{percent(outside)} (outside MPI) and {percent(inside)} (in MPI)"
+
+
+def lacked_core(shares: str, at: str) -> str:
+    return f" Ranks were descheduled for {shares} of the MPI window{at}." if shares else ""
 
 
 def cache_misses_grow(change: float) -> str:

@@ -120,10 +120,17 @@ def test_it_says_how_long_ranks_on_shared_cores_lacked_one() -> None:
     assert not _findings(study, "mpi_no_core")
 
 
-def test_it_names_the_largest_size_before_the_worst_one() -> None:
-    study = _study(mpi_descheduled_share=lambda n: 0.6 if n == 4 else 0.01)
+def test_lacking_cores_are_stated_of_the_largest_size_outside_and_in_mpi() -> None:
+    study = _study(mpi_descheduled_share=lambda n: {4: 0.6, 8: 0.3}.get(n, 0.01), mpi_descheduled_inside_share=0.2)
     (finding,) = _findings(study, "mpi_no_core")
-    assert "for 1 % of the MPI window at 12 hosts and 60 % at 4 hosts" in plain(finding.statement)
+    assert "for 30 % (outside MPI) and 20 % (in MPI) of the MPI window at 8 hosts" in plain(finding.statement)
+
+
+def test_sizes_with_a_core_for_each_rank_are_apart_from_those_without() -> None:
+    study = _study(cores=4, mpi_descheduled_share=0.3, mpi_descheduled_inside_share=0.5)
+    (shared,), (apart,) = _findings(study, "oversubscribed"), _findings(study, "mpi_no_core")
+    assert "at 12 hosts" in plain(shared.statement)
+    assert "at 2 hosts" in plain(apart.statement)
 
 
 def test_ranks_that_sleep_lack_no_core() -> None:
