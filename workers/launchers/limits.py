@@ -154,7 +154,7 @@ class Limits:
         return self.exceeded_on_disk(disk)
 
     def exceeded_on_disk(self, disk: DiskUse) -> str:
-        """Return the limit of the disk or of open files that a trial reached, as a sentence."""
+        """Return the limit of disk or open files that a trial reached, as a sentence."""
         if disk.bytes > self.disk_bytes + MIB:  # one file may have all of it, beside the reports of the ranks
             return f"It wrote more than the {size(self.disk_bytes)} that a trial may have on disk."
         if disk.files > self.files:
