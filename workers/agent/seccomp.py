@@ -50,14 +50,14 @@ listen listxattr llistxattr lremovexattr lseek lsetxattr lstat madvise map_shado
 mkdir mkdirat mknod mknodat mlock mlock2 mlockall mmap move_pages mprotect mq_getsetattr mq_notify mq_open mq_timedreceive
 mq_timedsend mq_unlink mremap mseal msgctl msgget msgrcv msgsnd msync munlock munlockall munmap name_to_handle_at nanosleep
 newfstatat open openat openat2 pause personality pidfd_open pidfd_send_signal pipe pipe2 pkey_alloc pkey_free
-pkey_mprotect poll ppoll prctl pread64 preadv preadv2 prlimit64 process_vm_readv process_vm_writev pselect6 ptrace pwrite64
+pkey_mprotect poll ppoll pread64 preadv preadv2 prlimit64 process_vm_readv process_vm_writev pselect6 ptrace pwrite64
 pwritev pwritev2 read readahead readlink readlinkat readv recvfrom recvmmsg recvmsg remap_file_pages removexattr rename renameat
 renameat2 restart_syscall riscv_flush_icache riscv_hwprobe rmdir rseq rt_sigaction rt_sigpending rt_sigprocmask rt_sigqueueinfo
 rt_sigreturn rt_sigsuspend rt_sigtimedwait rt_tgsigqueueinfo sched_get_priority_max sched_get_priority_min sched_getaffinity
 sched_getattr sched_getparam sched_getscheduler sched_rr_get_interval sched_setaffinity sched_setattr sched_setparam
-sched_setscheduler sched_yield seccomp select semctl semget semop semtimedop sendfile sendmmsg sendmsg sendto set_mempolicy
+sched_setscheduler sched_yield select semctl semget semop semtimedop sendfile sendmmsg sendmsg sendto set_mempolicy
 set_mempolicy_home_node set_robust_list set_thread_area set_tid_address setfsgid setfsuid setgid setgroups setitimer setpgid
-setpriority setregid setresgid setresuid setreuid setrlimit setsid setsockopt setuid setxattr shmat shmctl shmdt shmget shutdown
+setpriority setregid setresgid setresuid setreuid setrlimit setsid setuid setxattr shmat shmctl shmdt shmget shutdown
 sigaltstack signalfd signalfd4 splice stat statfs statx symlink symlinkat sync sync_file_range sync_file_range2 syncfs sysinfo
 tee tgkill time timer_create timer_delete timer_getoverrun timer_gettime timer_settime timerfd_create timerfd_gettime
 timerfd_settime times tkill truncate umask uname unlink unlinkat utime utimensat utimes vfork wait4 waitid write writev
@@ -65,9 +65,9 @@ timerfd_settime times tkill truncate umask uname unlink unlinkat utime utimensat
 """System calls allowed with all arguments; names of other processors or newer libraries are skipped, every other call fails with ENOSYS.
 
 Missing on purpose: what changes namespaces, mounts, keys, modules, clocks and quotas; io_uring, bpf, userfaultfd, pidfd_getfd and
-handles of files; memfd_create, whose memory no limit but that of a control group sees; clone3, whose flags a filter cannot read.
-The C library and runtimes then use clone and files in /dev/shm. fallocate fills a disk within milliseconds, before anything can
-count it: the C library writes instead.
+handles of files; memfd_create, whose memory no limit but that of a control group sees; clone3, whose flags a filter cannot read;
+seccomp, as prctl and setsockopt below. The C library and runtimes then use clone and files in /dev/shm. fallocate fills a disk within
+milliseconds, before anything can count it: the C library writes instead.
 """
 FILE_SYSTEM_REQUESTS = frozenset((ord("X"), ord("f"), 0x94, 0xBC, 0xF5))
 """Kinds of ioctl(2): of all file systems, ext4, Btrfs, bcachefs, F2FS.
@@ -75,6 +75,9 @@ FILE_SYSTEM_REQUESTS = frozenset((ord("X"), ord("f"), 0x94, 0xBC, 0xF5))
 Among them are fallocate(2) under another name, snapshots that copy thousands of files at once, subvolumes that not even root can
 empty, and the flag of directories that a project quota needs.
 """
+PR_SET_SECCOMP = 22
+SOL_SOCKET, SOCKET_PROGRAMS = 1, frozenset((26, 50, 51, 52))
+"""SO_ATTACH_FILTER and the like. Filters of all users share `net.core.bpf_jit_limit`; when it is used up, no other program gets one."""
 NEGATIVE, PERF_FLAG_PID_CGROUP = 1 << 31, 1 << 2
 CLONE_NAMESPACES = 0x7E020000  # every CLONE_NEW* of clone(2)
 AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, NETLINK_ROUTE = 1, 2, 10, 16, 0
@@ -111,6 +114,13 @@ class Filter:
         self._add(REFUSE | errno.EOPNOTSUPP, "fallocate")
         for mask, kind in _blocks_without(FILE_SYSTEM_REQUESTS):
             self._add(ALLOW, "ioctl", Comparison(1, MASKED_EQUAL, mask << 8, kind << 8))
+        for mask, option in _blocks_without(frozenset((PR_SET_SECCOMP,))):
+            self._add(ALLOW, "prctl", Comparison(0, MASKED_EQUAL, mask, option))
+        for mask, level in _blocks_without(frozenset((SOL_SOCKET,))):
+            self._add(ALLOW, "setsockopt", Comparison(1, MASKED_EQUAL, mask, level))
+        for mask, option in _blocks_without(SOCKET_PROGRAMS):
+            of_sockets = Comparison(1, MASKED_EQUAL, 0xFF, SOL_SOCKET)
+            self._add(ALLOW, "setsockopt", of_sockets, Comparison(2, MASKED_EQUAL, mask, option))
         self._add(ALLOW, "clone", Comparison(0, MASKED_EQUAL, CLONE_NAMESPACES, 0))
         # Counters of processes, never of a CPU with all that runs there.
         self._add(

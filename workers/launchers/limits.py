@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import stat
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from workers.agent.machine import memory_bytes
 NO_USER = 65530
 """User number without an account: neither systemd nor Debian assigns 65520 to 65533."""
 OPEN_FILES = 1 << 16
+MOST_OPEN = 1 << 20
+"""Files that the programs of a trial have open together: 256 MiB of the kernel's memory, which no other limit sees."""
 SCRATCH_BYTES = 1 << 30
 """Of /tmp and the other temporary directories, which are memory."""
 MEMORY_SHARE = 0.9
@@ -58,7 +61,7 @@ class Limits:
 
     `user`: of programs if root runs the worker; `hidden`: invisible paths, besides the worker's temporary files. `memory_bytes`
     None: most of the machine's. `disk_bytes` and `files` (with directories): of the trial's directories; `least_free_bytes`: of
-    their disk. `output_bytes`: of the stored output.
+    their disk. `output_bytes`: of the stored output. `open_files`: of all programs of the machine, beyond which a trial ends.
     """
 
     user: int = NO_USER
@@ -68,6 +71,7 @@ class Limits:
     disk_bytes: int = 16 << 30
     files: int = 100_000
     least_free_bytes: int = 0
+    open_files: int = sys.maxsize
     output_bytes: int = 16 << 20
 
     @property
@@ -150,7 +154,7 @@ class Limits:
         return self.exceeded_on_disk(disk)
 
     def exceeded_on_disk(self, disk: DiskUse) -> str:
-        """Return the limit of the disk that a trial reached, as a sentence."""
+        """Return the limit of disk or open files that a trial reached, as a sentence."""
         if disk.bytes > self.disk_bytes + MIB:  # one file may have all of it, beside the reports of the ranks
             return f"It wrote more than the {size(self.disk_bytes)} that a trial may have on disk."
         if disk.files > self.files:
@@ -160,6 +164,8 @@ class Limits:
             )
         if disk.free_bytes < self.least_free_bytes:  # files without a name are counted nowhere else
             return f"Less than {size(self.least_free_bytes)} of the disk were free while it ran."
+        if open_files()[0] > self.open_files:
+            return f"More than {self.open_files} files were open on this machine while it ran."
         return ""
 
     def disk_use(self, directories: Sequence[Path]) -> DiskUse:
@@ -179,11 +185,12 @@ class Limits:
     def may_be_exceeded(self, counted: DiskUse, directory: Path) -> bool:
         """Return whether the disk lost what remained to the trial at its last count.
 
-        One system call, whatever the trial wrote, and also for files without a name.
+        Or its open files. A few system calls, whatever the trial wrote, and also for files without a name.
         """
         free_bytes, free_files = free_space(directory)
         return (
             free_bytes < self.least_free_bytes
+            or open_files()[0] > self.open_files
             or counted.free_bytes - free_bytes > self.disk_bytes - counted.bytes
             or counted.free_files - free_files > self.files - counted.files
         )
@@ -193,6 +200,12 @@ def free_space(directory: Path) -> tuple[int, int]:
     """Return the free bytes and inodes of a disk for users without rights."""
     status = os.statvfs(directory)
     return status.f_bavail * status.f_frsize, status.f_favail
+
+
+def open_files() -> tuple[int, int]:
+    """Return the open files of the machine, and the most that its kernel permits."""
+    used, _, most = Path("/proc/sys/fs/file-nr").read_text().split()
+    return int(used), int(most)
 
 
 def read_text(path: str, *, allowed: Callable[[int], bool] = lambda _: True) -> str:

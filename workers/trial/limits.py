@@ -11,7 +11,7 @@ from django.conf import settings
 from experiments.common import plain_files
 from experiments.models import Cluster
 from workers.agent import linux
-from workers.launchers.limits import Limits, free_space, private_files, whole_mib
+from workers.launchers.limits import MOST_OPEN, Limits, free_space, open_files, private_files, whole_mib
 
 _LEAST_DISK_BYTES: Final = 64 << 20
 """Least limit on a disk that is nearly full, where writes fail by themselves."""
@@ -22,6 +22,7 @@ _HOLE: Final = 1 << 20
 def current_limits() -> Limits:
     """Return the limits of a trial that begins now."""
     free, free_files = free_space(Path(settings.VAR))
+    opened, most_open = open_files()
     keys = [
         Path(value)
         for cluster_settings in Cluster.objects.values_list("settings", flat=True)
@@ -35,6 +36,7 @@ def current_limits() -> Limits:
         disk_bytes=min(settings.TRIAL_DISK_BYTES, max(whole_mib(free / 2), _LEAST_DISK_BYTES)),
         files=min(settings.TRIAL_FILES, free_files // 2 or settings.TRIAL_FILES),  # Btrfs reports no number
         least_free_bytes=min(settings.DISK_RESERVE_BYTES, free) // 2,
+        open_files=opened + min(MOST_OPEN, (most_open - opened) // 2),
         output_bytes=settings.OUTPUT_LIMIT_BYTES,
     )
 

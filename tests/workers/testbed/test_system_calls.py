@@ -25,14 +25,14 @@ NEWER = {
     "futex_requeue": 456,
 }
 """Than the table of Debian 12; libseccomp may know them."""
-BY_ARGUMENTS = {"clone", "fallocate", "ioctl", "perf_event_open", "socket", "socketpair"}
+BY_ARGUMENTS = {"clone", "fallocate", "ioctl", "perf_event_open", "prctl", "setsockopt", "socket", "socketpair"}
 PREALLOCATION = (0x40305828, 0x4030582A, 0x40305839)
 """FS_IOC_RESVSP, FS_IOC_RESVSP64, FS_IOC_ZERO_RANGE: fallocate(2) under other names."""
 NEVER = """
 acct add_key adjtimex bpf chroot clock_adjtime clock_settime clone3 create_module delete_module fanotify_init finit_module fsconfig
 fsmount fsopen fspick get_kernel_syms init_module io_uring_enter io_uring_register io_uring_setup ioperm iopl kcmp kexec_file_load
 kexec_load keyctl lookup_dcookie memfd_create memfd_secret mount mount_setattr move_mount nfsservctl open_by_handle_at open_tree
-pidfd_getfd pivot_root process_madvise query_module quotactl quotactl_fd reboot request_key setdomainname sethostname setns
+pidfd_getfd pivot_root process_madvise query_module quotactl quotactl_fd reboot request_key seccomp setdomainname sethostname setns
 settimeofday swapoff swapon syslog umount2 unshare uselib userfaultfd vhangup vmsplice
 """
 
@@ -144,3 +144,14 @@ def test_filter_allows_the_families_of_unix_internet_and_route_sockets(program: 
     # The kernel reads the low half of the argument only: a family must not hide behind the other one.
     assert verdict(program, numbers["socket"], X86_64, [1 << 32 | 40, 1, 0]) != ALLOWED
     assert verdict(program, numbers["socket"], X86_64, [1 << 32 | 1, 1, 0]) != ALLOWED
+
+
+@pytest.mark.parametrize("high", [0, 1 << 32])
+def test_filter_refuses_further_filters(program: bytes, numbers: dict[str, int], high: int) -> None:
+    for option in range(256):
+        expected = NOT_THERE if option == seccomp.PR_SET_SECCOMP else ALLOWED
+        assert verdict(program, numbers["prctl"], X86_64, [high | option]) == expected, option
+        expected = NOT_THERE if option in seccomp.SOCKET_PROGRAMS else ALLOWED
+        assert verdict(program, numbers["setsockopt"], X86_64, [3, high | 1, high | option]) == expected, option
+        for level in (0, 6, 17, 41, 270, 284):
+            assert verdict(program, numbers["setsockopt"], X86_64, [3, high | level, high | option]) == ALLOWED

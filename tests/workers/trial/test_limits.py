@@ -231,6 +231,21 @@ def test_a_disk_that_becomes_full_ends_the_trial(ended: Callable[..., Trial], mo
     assert "of the disk were free while it ran" in trial.message
 
 
+def test_open_files_of_all_programs_have_a_limit(ended: Callable[..., Trial], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel has one table of open files for the machine."""
+    monkeypatch.setattr("workers.trial.limits.MOST_OPEN", 40_000)
+    trial = ended("""
+import os, time
+for _ in range(8):
+    if os.fork() == 0:
+        kept = [os.open("/dev/null", os.O_RDONLY) for _ in range(9000)]
+        time.sleep(40)
+time.sleep(40)
+""")
+    assert trial.state == State.FAILED, trial.traceback
+    assert "files were open on this machine" in trial.message
+
+
 def test_one_program_is_refused_more_memory_than_a_trial_may_have(ended: Callable[..., Trial], settings: Any) -> None:
     settings.TRIAL_MEMORY_BYTES = 400 << 20
     trial = ended("kept = b'x' * (1 << 30)")
