@@ -121,7 +121,7 @@ def free_bytes() -> int:
 
 
 def export_bytes(username: str) -> int:
-    """Return the most bytes of a further export: those of a user take a quarter of the disk."""
+    """Return the most bytes of a further export: a quarter for all of a user."""
     exports = BackgroundTask.objects.filter(owner__username=username, kind=BackgroundTask.Kind.EXPORT)
     stored = sum(task.file.stat().st_size for task in exports if task.file.exists())
     return (free_bytes() + stored) // 4 - stored

@@ -74,7 +74,7 @@ def test_a_bundle_is_made_in_the_background_and_fetched(page: Client, experiment
 
 
 def test_a_bundle_ends_with_its_task(page: Client, experiment: Experiment) -> None:
-    """One of more than two minutes counted as dead: without a sign of life it was begun again."""
+    """One without a sign of life for two minutes counted as dead."""
     page.post(f"/bundles/new/?of=e:{experiment.slug}", {"captures": "none"})
     task = BackgroundTask.claim_next()
     assert task is not None

@@ -1,4 +1,4 @@
-"""Limits of imports and of users' bundles: disk, processor time, addresses, clusters."""
+"""Limits of imports and bundles: disk, processor time, addresses, clusters."""
 
 from __future__ import annotations
 
