@@ -38,15 +38,15 @@ class CannotReduce(UnsupportedCapture):
 
 
 def write_reduced(
-    path: str | Path, target: IO[bytes], *, hide: Anonymiser | None = None, scratch: str | None = None
+    path: str | Path, target: IO[bytes], *, hide: Anonymiser | None = None, scratch: IO[bytes] | None = None
 ) -> int:
     """Write the headers of a capture in its format; return the number of packets.
 
-    An unnamed, uncompressed copy is in the directory ``scratch`` (default: that of temporary files) meanwhile. With ``hide``
-    addresses are replaced; checksums and options that depend on them become zero. Raises CannotReduce for captures that are damaged,
+    An uncompressed copy is in the empty file ``scratch`` (default: an unnamed temporary one) meanwhile. With ``hide`` addresses
+    are replaced; checksums and options that depend on them become zero. Raises CannotReduce for captures that are damaged,
     truncated or without times, and UnreadableCapture and UnsupportedCapture as the decoder does.
     """
-    with tempfile.TemporaryFile(dir=scratch) as plain, closing(_Reducer(path, plain, hide)) as reducer:
+    with scratch or tempfile.TemporaryFile() as plain, closing(_Reducer(path, plain, hide)) as reducer:
         facts = reducer.run()
         size = plain.tell()
         plain.seek(0)

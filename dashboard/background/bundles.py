@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final
 
 from dashboard.background import asking
@@ -56,13 +57,19 @@ def write(task: BackgroundTask) -> None:
         part = task.file.with_suffix(".part")
         try:
             with part.open("wb") as stream:
-                summary = write_bundle(stream, chosen, request)
+                summary = write_bundle(stream, chosen, request, alive=partial(_require_task, task))
             part.replace(task.file)
         finally:
             part.unlink(missing_ok=True)
     task.tell(summary.trials)
     if not task.end(seen=_projects(chosen)):
         task.file.unlink(missing_ok=True)
+
+
+def _require_task(task: BackgroundTask) -> None:
+    """Record that the worker lives. Raise Withdrawn if the task was deleted."""
+    if not task.tell(0):
+        raise asking.Withdrawn
 
 
 def _projects(chosen: Sequence[ChosenTrials]) -> list[int]:

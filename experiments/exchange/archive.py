@@ -21,6 +21,7 @@ from typing import IO, Any, Final, Protocol
 from experiments.common import budget, plain_files, strict_json, trees
 from experiments.common.storable import distinct_fields, is_storable_text
 from experiments.errors import BadBundle, InvalidSpec
+from experiments.selectors.quotas import free_bytes
 
 MANIFEST: Final = "manifest-sha256.txt"
 MOST_TIMES: Final = 200
@@ -196,10 +197,17 @@ class Archive:
 
     def unpack(self, name: str, target: Path) -> None:
         """Write a file of the bundle to a new place."""
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with target.open("xb") as stream:
-            for piece in self.pieces(name):
-                stream.write(piece)
+        write_new(target, self.pieces(name))
+
+
+def write_new(target: Path, pieces: Iterable[bytes]) -> None:
+    """Write a new file. Raise BadBundle if it would use the reserve of the disk."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with target.open("xb") as stream:
+        for piece in pieces:
+            if free_bytes() < len(piece):
+                raise BadBundle("The disk of this installation has no room for its files.")
+            stream.write(piece)
 
 
 def in_pieces(stream: IO[bytes]) -> Iterator[bytes]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import IO, Any, Final, Protocol, Self, cast
 
 import zstandard
 from django.conf import settings
@@ -57,10 +57,12 @@ class FileExporter:
     """Exporter of the files of one bundle; addresses are replaced consistently in all."""
 
     options: BundleOptions
+    check: Callable[[], object] = lambda: None
+    """Called at each piece of the work; what it raises ends the export."""
     hide: Anonymiser | None = field(init=False)
 
     def __post_init__(self) -> None:
-        self.hide = Anonymiser() if self.options.anonymise else None
+        self.hide = Anonymiser(check=self.check) if self.options.anonymise else None
 
     def text(self, content: bytes) -> bytes:
         """Return a text as it is exported."""
@@ -113,17 +115,44 @@ class FileExporter:
         return {**stored, "changed": how, "original_sha256": artifact.sha256} if how else stored
 
     def _reduced(self, writer: Target, file: Path, name: str, how: str) -> WrittenFile:
-        with plain_files.private(), tempfile.TemporaryFile(dir=settings.VAR) as made:
+        with plain_files.private(), self._temporary() as made, self._temporary() as plain:
             # Here: its kernels load numba, 55 MB that no process of the pages needs otherwise.
             from analysis.capture.reduced import write_reduced
 
             try:
-                write_reduced(file, made, hide=self.hide, scratch=str(settings.VAR))
+                write_reduced(file, made, hide=self.hide, scratch=plain)
             except CaptureError as error:
                 why = str(error).removeprefix(f"{file}: ")
                 raise _LeftOut(f"it cannot be cut to its headers: {why}") from None
             made.seek(0)
             return writer.stream(name, in_pieces(made), how)
+
+    def _temporary(self) -> IO[bytes]:
+        return cast("IO[bytes]", _Checked(tempfile.TemporaryFile(dir=settings.VAR), self.check))
+
+
+class _Checked:
+    """An open file that calls ``check`` before it is read or written."""
+
+    def __init__(self, file: IO[bytes], check: Callable[[], object]) -> None:
+        self._file, self._check = file, check
+
+    def read(self, size: int = -1) -> bytes:
+        self._check()
+        return self._file.read(size)
+
+    def write(self, data: bytes) -> int:
+        self._check()
+        return self._file.write(data)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
 
 
 class _LeftOut(Exception):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -25,7 +24,7 @@ from experiments.common import budget, plain_files
 from experiments.common.storable import storable
 from experiments.common.strict_json import MOST_VALUES
 from experiments.errors import BadBundle, FieldError, InvalidSpec, NotPlain, OutputError
-from experiments.exchange.archive import ELSEWHERE, JSON_BYTES, OF_COMMAND
+from experiments.exchange.archive import ELSEWHERE, JSON_BYTES, OF_COMMAND, write_new
 from experiments.exchange.exporting import pieces_of
 from experiments.exchange.file_moves import (
     IN_TRASH,
@@ -365,9 +364,7 @@ def _place_files(
         waiting, final = place_of(trial, scratch)
         for field_name, file in described_trial.places:
             target = waiting / file.rpartition("/")[2]
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with plain_files.opened(directory / file) as source, target.open("xb") as copy:
-                shutil.copyfileobj(source, copy)
+            write_new(target, pieces_of(directory / file))
             rows.append(_moved(trial, kinds.get(field_name, Artifact.Kind.OTHER), target, final))
         if result.capture is not None:
             write_analysis(waiting / ANALYSIS_NAME, {**result.capture.to_dict(), "legacy_2011": None})

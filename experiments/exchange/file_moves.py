@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.db import OperationalError, transaction
+from django.db.models import Q
 from django.utils import timezone
 from psycopg.errors import QueryCanceled
 
@@ -22,6 +23,8 @@ from experiments.errors import BadBundle
 from experiments.models import Cluster, Deleted, Experiment, Project, Trial
 from experiments.models.serialised import lock_name
 
+MOST_CLUSTERS: Final = 200
+"""Imported clusters of a project: pages list them all."""
 IN_TRASH: Final = "it is in the trash of this installation: restore it there"
 
 
@@ -78,15 +81,23 @@ def cluster_elsewhere(slug: str, name: str, kind: str, facts: Mapping[str, Any],
     described = {"name": storable(name)[:120], "kind": kind, "facts": storable(dict(facts))}
     for number in count(1):
         numbered = slug if number == 1 else f"{slug[:70]}-{number}"
-        row, _ = Cluster.objects.get_or_create(
-            slug=numbered, defaults={**described, "enabled": False, "elsewhere": True}
-        )
+        row = Cluster.objects.filter(slug=numbered).first()
+        if row is None:
+            _require_few_clusters(project)
+            added = {**described, "enabled": False, "elsewhere": True}
+            row, _ = Cluster.objects.get_or_create(slug=numbered, defaults=added)
         if not row.elsewhere:
             raise BadBundle(f"A cluster of this installation is called {numbered}: rename one of the two first.")
         is_same = (row.name, row.kind, row.facts) == tuple(described.values())
         if is_same or row.trials.filter(experiment__project=project).exists():
             return row
     raise AssertionError("numbers do not end")
+
+
+def _require_few_clusters(project: Project) -> None:
+    used = Q(trials__experiment__project=project) | Q(experiments__project=project)
+    if Cluster.objects.filter(used, elsewhere=True).distinct().count() >= MOST_CLUSTERS:
+        raise BadBundle(f"The project {project.name} has results of {MOST_CLUSTERS} other clusters, which is the most.")
 
 
 def imported_by(owner: Any) -> dict[str, str]:

@@ -168,7 +168,8 @@ def _read_column(rows: Sequence[dict[str, Any]], name: str) -> None:
     Otherwise ``4.10`` and ``007`` stay text. Counts may have leading zeros.
     """
     if name in COUNTS:
-        numbers = [int(row[name]) if row[name].isascii() and row[name].isdecimal() else row[name] for row in rows]
+        cells = [row[name] for row in rows]
+        numbers = [int(cell) if re.fullmatch("[0-9]{1,20}", cell) else cell for cell in cells]
     else:
         numbers = [printed_number(row[name]) for row in rows]
         if any(number is None for number in numbers) or len(set(numbers)) < len({row[name] for row in rows}):

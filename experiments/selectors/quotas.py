@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from django.utils import timezone
 
 from analysis.numbers import grouped, plural, significant
 from experiments.errors import FieldError, InvalidSpec
-from experiments.models import Artifact, Deleted, Project, State, Trial
+from experiments.models import Artifact, BackgroundTask, Deleted, Project, State, Trial
 from experiments.models.usage import machine_hours
 
 GIB: Final = 1 << 30
@@ -112,6 +113,18 @@ def problems(project: Project, *, waiting: int, adding: int, capturing: bool) ->
             FieldError("repetitions", f"{words}; {grouped(waiting)} are queued, and this would add {grouped(adding)}")
         )
     return refused
+
+
+def free_bytes() -> int:
+    """Return the bytes of the disk of RANKWIRE_VAR that are free above its reserve."""
+    return shutil.disk_usage(settings.VAR).free - settings.DISK_RESERVE_BYTES
+
+
+def export_bytes(username: str) -> int:
+    """Return the most bytes of a further export: a quarter for all of a user."""
+    exports = BackgroundTask.objects.filter(owner__username=username, kind=BackgroundTask.Kind.EXPORT)
+    stored = sum(task.file.stat().st_size for task in exports if task.file.exists())
+    return (free_bytes() + stored) // 4 - stored
 
 
 def waiting_trials(project: Project) -> int:

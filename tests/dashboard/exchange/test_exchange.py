@@ -14,6 +14,8 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from dashboard.background import bundles
+from dashboard.background.asking import Withdrawn
 from dashboard.background.tasks import do
 from experiments.exchange.bundle import write_bundle
 from experiments.exchange.choice import select_experiments
@@ -69,6 +71,17 @@ def test_a_bundle_is_made_in_the_background_and_fetched(page: Client, experiment
     with zipfile.ZipFile(BytesIO(b"".join(file.streaming_content))) as archive:
         assert b"Licence: CC0" in archive.read("README.md")
         assert archive.testzip() is None
+
+
+def test_a_bundle_ends_with_its_task(page: Client, experiment: Experiment) -> None:
+    """One without a sign of life for two minutes counted as dead."""
+    page.post(f"/bundles/new/?of=e:{experiment.slug}", {"captures": "none"})
+    task = BackgroundTask.claim_next()
+    assert task is not None
+    BackgroundTask.objects.filter(pk=task.pk).update(state=BackgroundTask.State.WAITING)
+    with pytest.raises(Withdrawn):
+        bundles.write(task)
+    assert not task.file.exists()
 
 
 def test_addresses_are_replaced_where_they_can_be(page: Client, experiment: Experiment) -> None:
