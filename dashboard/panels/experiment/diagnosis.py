@@ -194,6 +194,8 @@ def _of_trials(diagnosis: CachedDiagnosis, results: Results) -> str:
     if not any(fact.rule == _OTHER_LOAD for fact in diagnosis.facts):
         return ""
     counted = results.experiment.trials.counted()
+    if counted.count() != diagnosis.study.trials:
+        return ""  # of an earlier moment: the numbers would not fit together
     slowed, repeats = counted.filter(disturbed()).count(), counted.repeats().count()
     parts = [
         f"{slowed} {'was' if slowed == 1 else 'were'} disturbed by other load" if slowed else "",

@@ -36,7 +36,7 @@ _AGAINST_THE_SMALLEST: Final = {
     GLOBAL: ("Global efficiency", "Parallel efficiency × computation scalability."),
     COMPUTATION: (
         "Computation scalability",
-        "Useful time of all ranks at the smallest size / here: below 100 % the work itself grew.",
+        "Time outside MPI of all ranks at the smallest size / here: below 100 % ranks do more work, are slower, or lack cores.",
     ),
 }
 """Label and definition of metrics that need several sizes."""
@@ -58,7 +58,7 @@ _FACTORS: Final[Mapping[str, tuple[str, str, Callable[[Split], float]]]] = {
     ),
     "core_scalability": (
         "Core scalability",
-        "Share of the computing time on a CPU core here / at the smallest size; POP has it in the frequency.",
+        "Share of the time outside MPI on a CPU core here / at the smallest size; POP has it in the frequency.",
         lambda split: split.core,
     ),
 }
