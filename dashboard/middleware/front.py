@@ -23,6 +23,8 @@ from experiments.errors import StaleTrial
 
 SIGN_INS_AT_ONCE: Final = 2
 """Per web process: a password takes 0.1 s of a core, and half of the threads stay free."""
+MOST_ACCOUNT_BYTES: Final = 64 << 10
+"""Body of a request of the account pages, which store a key as it was sent."""
 _COSTLY: Final = (
     *("login", "account_signup", "account_reauthenticate", "account_change_password", "account_set_password"),
 )
@@ -84,7 +86,7 @@ class FrontMiddleware:
     def _answer(self, request: HttpRequest) -> HttpResponseBase:
         length = request.META.get("CONTENT_LENGTH") or ""
         if length.isdecimal() and int(length) > (limit := limit_bytes(request.path_info)):
-            most = plural(limit >> 20, "MiB", "MiB")
+            most = plural(limit >> 20, "MiB", "MiB") if limit >> 20 else plural(limit >> 10, "KiB", "KiB")
             return refuse(request, 413, f"The request is larger than {most} and was not read.")
         if request.method != "POST" or request.path not in map(reverse, _COSTLY):
             return self.get_response(request)
@@ -109,6 +111,8 @@ def limit_bytes(path_info: str) -> int:
 
     Bundles are larger than anything else that is sent; they are written to disk as they arrive.
     """
+    if path_info.startswith("/account/"):
+        return MOST_ACCOUNT_BYTES
     try:
         name = resolve(path_info).view_name
     except Resolver404:
