@@ -102,7 +102,8 @@ def directory(environment: Environment) -> dict[str, Any]:
         "AUTH_LDAP_START_TLS": server.startswith("ldap:"),
         "AUTH_LDAP_USER_SEARCH": config.LDAPSearch(people, ldap.SCOPE_SUBTREE, user_filter),
         "AUTH_LDAP_USER_ATTR_MAP": {"first_name": "givenName", "last_name": "sn", "email": "mail"},
-        "AUTH_LDAP_CONNECTION_OPTIONS": {ldap.OPT_NETWORK_TIMEOUT: 10},
+        # Of connections, and of answers: one that never comes would hold a sign-in for good.
+        "AUTH_LDAP_CONNECTION_OPTIONS": dict.fromkeys((ldap.OPT_NETWORK_TIMEOUT, ldap.OPT_TIMEOUT), 10),
     }
     if groups:
         members = config.LDAPSearch(groups, ldap.SCOPE_SUBTREE, "(objectClass=groupOfNames)")

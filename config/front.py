@@ -324,7 +324,11 @@ def logged(application: Callable[..., Any], log: Any) -> Callable[..., Any]:
 
         body = application(environ, start)
         environ["RAW_URI"] = environ["REQUEST_URI"]  # as gunicorn calls it
-        log.access(answer, SimpleNamespace(headers=[]), environ, timedelta(seconds=time.monotonic() - began))
+        # Letters beyond ASCII may be control characters of a terminal.
+        plain = {
+            k: v.encode("ascii", "backslashreplace").decode() if isinstance(v, str) else v for k, v in environ.items()
+        }
+        log.access(answer, SimpleNamespace(headers=[]), plain, timedelta(seconds=time.monotonic() - began))
         return body
 
     return serve

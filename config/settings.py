@@ -222,7 +222,10 @@ MFA_SUPPORTED_TYPES = ["recovery_codes", "totp", "webauthn"]
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_ALLOW_UNVERIFIED_EMAIL = True
 MFA_TOTP_ISSUER = "Rankwire"
-MFA_FORMS = {"add_webauthn": "dashboard.people.forms.AddKeyForm"}
+MFA_FORMS = {
+    "add_webauthn": "dashboard.people.forms.AddKeyForm",
+    "login_webauthn": "dashboard.people.forms.KeySignInForm",
+}
 
 # Log of changes (experiments/models/changes.py), without addresses of senders, which headers can forge.
 AUDITLOG_DISABLE_REMOTE_ADDR = True

@@ -22,7 +22,10 @@ from experiments.common import budget
 from experiments.errors import StaleTrial
 
 SIGN_INS_AT_ONCE: Final = 2
-"""Per web process: a password takes 0.1 s of a core, and half of the threads stay free."""
+"""Per web process, with a password (0.1 s of a core), and through the provider (5 s without its answer)."""
+MOST_ACCOUNT_BYTES: Final = 64 << 10
+"""Body of a request of the account pages, which store a key as it was sent."""
+_PROVIDER: Final = "/account/oidc/"
 _COSTLY: Final = (
     *("login", "account_signup", "account_reauthenticate", "account_change_password", "account_set_password"),
 )
@@ -50,7 +53,7 @@ class FrontMiddleware:
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
-        self._signing_in = threading.BoundedSemaphore(SIGN_INS_AT_ONCE)
+        self._signing_in, self._at_provider = (threading.BoundedSemaphore(SIGN_INS_AT_ONCE) for _ in range(2))
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         with budget.seconds(settings.REQUEST_CPU_SECONDS):
@@ -84,18 +87,22 @@ class FrontMiddleware:
     def _answer(self, request: HttpRequest) -> HttpResponseBase:
         length = request.META.get("CONTENT_LENGTH") or ""
         if length.isdecimal() and int(length) > (limit := limit_bytes(request.path_info)):
-            most = plural(limit >> 20, "MiB", "MiB")
+            most = plural(limit >> 20, "MiB", "MiB") if limit >> 20 else plural(limit >> 10, "KiB", "KiB")
             return refuse(request, 413, f"The request is larger than {most} and was not read.")
-        if request.method != "POST" or request.path not in map(reverse, _COSTLY):
+        if request.path_info.startswith(_PROVIDER):
+            places = self._at_provider
+        elif request.method == "POST" and request.path in map(reverse, _COSTLY):
+            places = self._signing_in
+        else:
             return self.get_response(request)
-        if not self._signing_in.acquire(blocking=False):
+        if not places.acquire(blocking=False):
             refusal = refuse(request, 429, "Many users are signing in. Try again in a moment.")
             refusal.headers["Retry-After"] = "1"
             return refusal
         try:
             return self.get_response(request)
         finally:
-            self._signing_in.release()
+            places.release()
 
 
 def locked_out(request: HttpRequest, original: HttpResponse | None, credentials: Mapping[str, Any]) -> HttpResponse:
@@ -109,6 +116,8 @@ def limit_bytes(path_info: str) -> int:
 
     Bundles are larger than anything else that is sent; they are written to disk as they arrive.
     """
+    if path_info.startswith("/account/"):
+        return MOST_ACCOUNT_BYTES
     try:
         name = resolve(path_info).view_name
     except Resolver404:

@@ -13,7 +13,10 @@ from allauth.account.forms import (
     SignupForm,
 )
 from allauth.account.utils import filter_users_by_email, filter_users_by_username
-from allauth.mfa.webauthn.forms import AddWebAuthnForm
+from allauth.mfa.adapter import get_adapter
+from allauth.mfa.models import Authenticator
+from allauth.mfa.webauthn.forms import AddWebAuthnForm, LoginWebAuthnForm
+from allauth.mfa.webauthn.internal.auth import parse_authentication_response
 from allauth.socialaccount.forms import SignupForm as ProviderSignUpForm
 from django import forms
 from django.contrib.auth.password_validation import get_default_password_validators, password_validators_help_text_html
@@ -21,6 +24,8 @@ from django.utils.html import format_html
 
 from experiments.models.people.access import TokensEndWithThePassword
 
+MOST_KEYS: Final = 20
+"""Of an account: each request for one of them reads all."""
 _LABELS: Final = {"username": "Name", "email": "E-mail"}
 
 
@@ -112,3 +117,22 @@ class AddKeyForm(AddWebAuthnForm):  # type: ignore[misc]
         passwordless = self.fields["passwordless"]
         passwordless.label = "Use without a password"
         passwordless.help_text = "The key then asks for a fingerprint, a face or its PIN. Some keys cannot."
+
+    def clean(self) -> dict[str, Any]:
+        if Authenticator.objects.filter(user=self.user, type=Authenticator.Type.WEBAUTHN).count() >= MOST_KEYS:
+            raise forms.ValidationError(f"You have {MOST_KEYS} keys. Remove one first.")
+        cleaned: dict[str, Any] = super().clean()
+        return cleaned
+
+
+class KeySignInForm(LoginWebAuthnForm):  # type: ignore[misc]
+    """Sign-in with a key alone, which must have verified its user.
+
+    The challenge may be one of a second factor, for which allauth does not require this.
+    """
+
+    def clean_credential(self) -> Authenticator:
+        answer = parse_authentication_response(self.cleaned_data["credential"]).response
+        if not answer.authenticator_data.is_user_verified():
+            raise get_adapter().validation_error("incorrect_code")
+        return super().clean_credential()

@@ -149,7 +149,12 @@ def test_large_bodies_that_trickle_keep_none_of_another_user_out(site: Site) -> 
 
 def test_what_it_answered_is_in_the_log(site: Site) -> None:
     assert site.answer("GET", "/sign-in/?asked=here")[0] == 200
-    wait_for(lambda: b'"GET /sign-in/?asked=here HTTP/1.1" 200' in (SESSION / "web.log").read_bytes())
+    assert site.answer("GET", "/sign-in/?controls", Referer="\x9b31m")[0] == 200
+    wait_for(lambda: b'"GET /sign-in/?controls HTTP/1.1" 200' in (SESSION / "web.log").read_bytes())
+    log = (SESSION / "web.log").read_bytes()
+    assert b'"GET /sign-in/?asked=here HTTP/1.1" 200' in log
+    assert b"\\x9b31m" in log
+    assert "\x9b".encode() not in log
 
 
 def test_process_with_slow_clients_ends_and_another_replaces_it(site: Site, slow_clients: list[socket.socket]) -> None:

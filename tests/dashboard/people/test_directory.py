@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -222,3 +223,13 @@ def test_a_server_with_an_untrusted_certificate_gets_no_password(people: Path, s
     make_certificate(people / "other")
     trust(settings, people / "other" / "certificate.pem")
     assert not sign_in(Client(), "an apple fell")
+
+
+def test_a_directory_that_never_answers_ends_the_sign_in(people: Path, settings: Any) -> None:
+    """It held its thread for good, and two of them every sign-in of a process."""
+    del people
+    options = settings.AUTH_LDAP_CONNECTION_OPTIONS
+    settings.AUTH_LDAP_CONNECTION_OPTIONS = {name: 1 if value == 10 else value for name, value in options.items()}
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        settings.AUTH_LDAP_SERVER_URI = f"ldap://127.0.0.1:{silent.getsockname()[1]}"
+        assert not sign_in(Client(), "an apple fell")

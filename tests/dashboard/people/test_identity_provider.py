@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
@@ -12,6 +14,7 @@ import oidc_provider_mock
 import pytest
 from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth.models import User
+from django.db import connection
 from django.test import Client
 
 from config.accounts import identity_provider
@@ -37,11 +40,15 @@ def provider(settings: Any, library: Project) -> Iterator[str]:
     """Its address; one group of it gives a role."""
     with oidc_provider_mock.run_server_in_thread() as server:
         address = f"http://localhost:{server.server_port}"
-        values = {"SERVER": address, "CLIENT_ID": "rankwire", "SECRET": "secret", "NAME": "the institute"}
-        apps = identity_provider(Environment.of({f"RANKWIRE_OIDC_{name}": value for name, value in values.items()}))
-        settings.SOCIALACCOUNT_PROVIDERS = {"openid_connect": {"APPS": apps}}
+        settings.SOCIALACCOUNT_PROVIDERS = provider_at(address)
         settings.GROUP_ROLES = {"physics": [(library.slug, "submitter")]}
         yield address
+
+
+def provider_at(address: str) -> dict[str, Any]:
+    values = {"SERVER": address, "CLIENT_ID": "rankwire", "SECRET": "secret", "NAME": "the institute"}
+    apps = identity_provider(Environment.of({f"RANKWIRE_OIDC_{name}": value for name, value in values.items()}))
+    return {"openid_connect": {"APPS": apps}}
 
 
 def set_claims(provider: str, **claims: Any) -> None:
@@ -119,3 +126,25 @@ def test_it_never_takes_over_an_account_of_the_same_name_or_address(provider: st
     assert "Another account has newton@example.org already." in page
     assert 'value="newton' not in page
     assert client.session.get("_auth_user_id") != str(admin.pk), answer
+
+
+def test_a_provider_that_never_answers_holds_two_threads(db: None, settings: Any) -> None:
+    """Each waits for 5 s: visitors without an account held all threads of the site."""
+    settings.SOCIALACCOUNT_REQUESTS_TIMEOUT = 60
+    client = Client(raise_request_exception=False)
+
+    def ask() -> int:
+        try:
+            return client.post("/account/oidc/oidc/login/").status_code
+        finally:
+            connection.close()  # of this thread
+
+    with socket.create_server(("127.0.0.1", 0)) as silent, ThreadPoolExecutor() as threads:
+        settings.SOCIALACCOUNT_PROVIDERS = provider_at(f"http://127.0.0.1:{silent.getsockname()[1]}")
+        waiting = [(threads.submit(ask), silent.accept()[0]) for _ in range(2)]
+        try:
+            assert threads.submit(ask).result(timeout=60) == 429
+        finally:
+            for _, held in waiting:
+                held.close()
+        assert [answer.result() for answer, _ in waiting] == [500, 500]
