@@ -198,4 +198,7 @@ def test_an_added_delay_is_subtracted_from_the_requested_one() -> None:
         Trial.objects.filter(pk=trial.pk).update(certificate={"kept": True, "rows": rows})
     assert make_prediction(study, Link(0.4e-3, 1e9)).parameters["link.delay"] == pytest.approx(0.2e-3)
     assert make_prediction(study, Link(32e-6, 1e9)).parameters["link.delay"] == 0.0
+    # Emulation alone takes 200 us: the shortest emulated link is nearer than the bare one, of 30 us.
+    assert make_prediction(study, Link(190e-6, 1e9)).parameters["link.delay"] == pytest.approx(1e-6)
+    assert "cannot be built" in make_prediction(study, Link(45e-6, 1e9)).obstacle
     assert "cannot be built" in make_prediction(study, Link(0.1e-3, 1e9)).obstacle
