@@ -45,6 +45,10 @@ class InvalidSpec(RepositoryError):
         return grouped
 
 
+class QuotaExceeded(InvalidSpec):
+    """The project's quotas refuse further trials."""
+
+
 class CannotRestore(RepositoryError):
     """A deleted experiment cannot be restored."""
 

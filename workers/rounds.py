@@ -94,9 +94,8 @@ def _decide(row: Round) -> bool:
         with quotas.within_quotas(experiment.project, capturing=experiment.spec.capture.enabled):
             return _store(row, ended)
     except InvalidSpec as error:
-        refused = _Ended(
-            Round.Outcome.REFUSED, Decision("continue", str(error), ended.decision.numbers), {}, ended.stamp
-        )
+        reason = f"{'; '.join(wrong.message for wrong in error.errors)}."
+        refused = _Ended(Round.Outcome.REFUSED, Decision("continue", reason, ended.decision.numbers), {}, ended.stamp)
         with transaction.atomic():
             return _store(row, refused)
 
@@ -197,9 +196,19 @@ def _within_part(
 
 
 def _repetitions(experiment: Experiment, decision: Decision, budget: Budget, spent: Spent) -> dict[str, int]:
-    """Return the next repetitions within a budget; empty without room."""
+    """Return the next repetitions within a budget, and at most the project's quota.
+
+    They are empty if the budget has no room; a project that may queue none refuses them later.
+    """
     fitting = affordable(experiment.workload, decision.more, budget, spent)
-    return fitting if not decision.is_whole or sum(fitting.values()) == decision.trials else {}
+    if decision.is_whole:
+        return fitting if sum(fitting.values()) == decision.trials else {}
+    room = quotas.room_for_trials(experiment.project)
+    if room and sum(fitting.values()) > room:
+        fitting = affordable(
+            experiment.workload, decision.more, budget.model_copy(update={"trials": spent.trials + room}), spent
+        )
+    return fitting
 
 
 def _ended(row: Round, goal: Goal) -> _Ended:

@@ -15,7 +15,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from experiments.errors import FieldError, InvalidSpec, RepositoryError
+from experiments.errors import FieldError, InvalidSpec, QuotaExceeded, RepositoryError
 from experiments.models import ApiToken, IdempotencyKey
 
 FIELD: Final = "once"
@@ -64,7 +64,7 @@ def redirect_or_refuse(
     try:
         return idempotent_redirect(request, act)
     except RepositoryError as error:
-        messages.error(request, words(error), extra_tags="bad")
+        messages.error(request, words(error), extra_tags="bad quota" if isinstance(error, QuotaExceeded) else "bad")
     return redirect(back)
 
 

@@ -14,7 +14,7 @@ from django.db.models import Count, Q, Sum
 from django.utils import timezone
 
 from analysis.numbers import grouped, plural, significant
-from experiments.errors import FieldError, InvalidSpec
+from experiments.errors import FieldError, QuotaExceeded
 from experiments.models import Artifact, BackgroundTask, Deleted, Project, State, Trial
 from experiments.models.usage import machine_hours
 
@@ -108,10 +108,11 @@ def problems(project: Project, *, waiting: int, adding: int, capturing: bool) ->
     ]
     most = _most(project.most_queued_trials, settings.QUOTA_QUEUED_TRIALS)
     if most and waiting + adding > most:
-        words = f"project {project.name} may have at most {plural(most, 'trial')} queued at once"
-        refused.append(
-            FieldError("repetitions", f"{words}; {grouped(waiting)} are queued, and this would add {grouped(adding)}")
+        words = (
+            f"{plural(adding, 'trial')} would be more than the quota allows: project {project.name} may have at most "
+            f"{plural(most, 'trial')} queued at once, and {grouped(waiting)} are. Queue fewer; superusers change quotas"
         )
+        refused.append(FieldError("repetitions", words))
     return refused
 
 
@@ -127,6 +128,12 @@ def export_bytes(username: str) -> int:
     return (free_bytes() + stored) // 4 - stored
 
 
+def room_for_trials(project: Project) -> int | None:
+    """Return how many more trials the project may queue now; None without limit."""
+    most = _most(project.most_queued_trials, settings.QUOTA_QUEUED_TRIALS)
+    return max(0, most - waiting_trials(project)) if most else None
+
+
 def waiting_trials(project: Project) -> int:
     return Trial.objects.filter(state=State.QUEUED, experiment__project=project).count()
 
@@ -135,7 +142,7 @@ def waiting_trials(project: Project) -> int:
 def within_quotas(project: Project, *, capturing: bool = True) -> Iterator[None]:
     """Queue trials in a block that holds the project's lock, within its quotas.
 
-    Raise InvalidSpec at the end, with nothing stored, if too many were added. Removing trials is always allowed.
+    Raise QuotaExceeded at the end, with nothing stored, if too many were added. Removing trials is always allowed.
     """
     with transaction.atomic():
         # No key: experiments that refer to the project can still be stored.
@@ -145,7 +152,7 @@ def within_quotas(project: Project, *, capturing: bool = True) -> Iterator[None]
         adding = waiting_trials(locked) - before
         refused = problems(locked, waiting=before, adding=adding, capturing=capturing) if adding > 0 else []
         if refused:
-            raise InvalidSpec(refused)
+            raise QuotaExceeded(refused)
 
 
 def _most(limit: int | None, default: Any) -> int:

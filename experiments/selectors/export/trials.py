@@ -77,6 +77,7 @@ _NAMES: Final = [
     "configuration",
     "kind",
     "repetition",
+    "attempt",
     "counts",
     "excluded",
     "trust",

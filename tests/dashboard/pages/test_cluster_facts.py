@@ -29,7 +29,7 @@ def stored():
 
 def test_facts_are_stored_in_base_units(maintainer):
     response = maintainer.post(ADDRESS, {**FORM, "price": "2490", "currency": "$", "years_of_use": " "})
-    assert response.url == reverse("clusters")
+    assert response.url == reverse("cluster", args=["testbed"])
     assert stored() == {
         "hosts": 8,
         "cores_per_host": 1,
