@@ -37,6 +37,11 @@ class InvalidSpec(RepositoryError):
         self.errors = tuple(islice(errors, MOST_ERRORS))
         super().__init__("; ".join(map(str, self.errors)))
 
+    @property
+    def reason(self) -> str:
+        """Return the messages without their fields, for pages without these fields."""
+        return "; ".join(error.message for error in self.errors)
+
     def by_path(self) -> dict[str, list[str]]:
         """Return the messages by field path, for forms and REST."""
         grouped: dict[str, list[str]] = {}

@@ -94,8 +94,9 @@ def _decide(row: Round) -> bool:
         with quotas.within_quotas(experiment.project, capturing=experiment.spec.capture.enabled):
             return _store(row, ended)
     except InvalidSpec as error:
-        reason = f"{'; '.join(wrong.message for wrong in error.errors)}."
-        refused = _Ended(Round.Outcome.REFUSED, Decision("continue", reason, ended.decision.numbers), {}, ended.stamp)
+        refused = _Ended(
+            Round.Outcome.REFUSED, Decision("continue", f"{error.reason}.", ended.decision.numbers), {}, ended.stamp
+        )
         with transaction.atomic():
             return _store(row, refused)
 

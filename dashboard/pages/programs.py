@@ -67,8 +67,8 @@ def register(request: HttpRequest, name: str = "") -> HttpResponse:
     if latest is not None and program.definition == latest.definition:
         messages.info(request, f"Nothing was changed: {program.title} keeps version {program.version}.")
     else:
-        changed = "changed" if latest else "registered"
-        messages.success(request, f"{program.title} is {changed}, version {program.version}.", extra_tags="ok")
+        done = "changed" if latest else "registered"
+        messages.success(request, f"{program.title} is {done}, version {program.version}.", extra_tags="ok")
     if workloads.is_absent(executable := program.definition["program"][0]):
         messages.warning(
             request, f"{executable} was not found on this machine: trials here would fail.", extra_tags="warn"

@@ -63,8 +63,10 @@ def redirect_or_refuse(
     """Return `idempotent_redirect`; show a RepositoryError's words at ``back``."""
     try:
         return idempotent_redirect(request, act)
+    except QuotaExceeded as error:
+        messages.error(request, error.reason, extra_tags="bad quota")
     except RepositoryError as error:
-        messages.error(request, words(error), extra_tags="bad quota" if isinstance(error, QuotaExceeded) else "bad")
+        messages.error(request, words(error), extra_tags="bad")
     return redirect(back)
 
 
