@@ -277,6 +277,9 @@ def _of_points(some: int, count: int) -> str:
 
 
 def _changes(changed: Sequence[Comparison]) -> str:
+    without = [c for c in changed if c.ratio_interval is None]
+    if 0 < len(without) < len(changed):
+        return f"{_changes([c for c in changed if c not in without])}; {_changes(without)} without an interval"
     ratios = sorted(c.ratio for c in changed if c.ratio is not None)
     if not ratios:
         return "from zero"
