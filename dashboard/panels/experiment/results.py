@@ -67,6 +67,9 @@ class Results:
         self.diagnosis = diagnosis
         strength = "printed" if experiment.published else "open" if answer is None else answer.strength
         self.enough = None if answer is None else _enough_hosts(answer)
+        self._groups = (
+            [] if answer is None else [figure.where for figure in answer.figures if figure.name == "best size"]
+        )
         self._slowed = [] if answer is None else [figure.where for figure in answer.figures if figure.name == SLOWED]
         self.is_without_drift = answer is not None and answer.is_without_drift
         self.figures = figures_of_merit(experiment)
@@ -325,13 +328,18 @@ class Results:
         is_time = metric and find(metric).direction == "lower" and find(metric).unit in DURATION.units
         return metric if metric and is_time else TIME[0]
 
-    def _best(self) -> ConfigurationRow | None:
+    def _best(self) -> list[ConfigurationRow]:
+        """Return the best row, or that of each group that the answer compares."""
         metric = self.deciding
-        measured = [(row.median(metric), i) for i, row in enumerate(self.rows) if metric and row.values.get(metric)]
-        if metric is None or len(measured) < 2:
-            return None
+        if metric is None:
+            return []
         pick = max if find(metric).direction == "higher" else min
-        return self.rows[pick(measured)[1]]
+        measured = self._measured(metric)
+        groups = [
+            [(row.median(metric), i) for i, row in enumerate(measured) if where.items() <= row.parameters.items()]
+            for where in self._groups or [{}]
+        ]
+        return [measured[pick(group)[1]] for group in groups if len(group) > 1]
 
     def point(self, row: ConfigurationRow) -> str:
         """Return a configuration in words: its swept values, or its hosts."""
@@ -352,14 +360,14 @@ class Results:
         return {
             "page": page,
             "best_word": self.best_word,
-            "best": None if best is None else (self.point(best), self.rows.index(best) + 1),
+            "best": (self.point(best[0]), self.rows.index(best[0]) + 1) if len(best) == 1 else None,
             "names": [parameter_label(name, workload) for name in names],
             "ranks": any(row.ranks for row in self.rows),
             "columns": columns,
             "rows": [
                 {
                     "row": row,
-                    "best": best is not None and row.pk == best.pk,
+                    "best": row in best,
                     "enough": self.swept == ["hosts"] and row.hosts == self.enough,
                     "point": self.point(row),
                     "values": [value_words(name, row.parameters.get(name), workload) for name in names],
