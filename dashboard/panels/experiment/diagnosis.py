@@ -434,7 +434,7 @@ def _sizes(diagnosis: Diagnosis) -> dict[str, Any]:
     interval = next((row.elapsed.interval for part in parts for row in part.rows if row.elapsed.interval), None)
     intervals = "intervals of the answer" if interval else ""
     if interval is not None and interval.level == _ALONE:
-        intervals = "95 % intervals from the scatter of both sizes"
+        intervals = "95 % intervals from the scatter of both points"
     return {
         "names": [parameter_label(name) for name in names],
         "rows": rows if len(rows) > 1 else [],
