@@ -368,6 +368,15 @@ def test_an_interval_with_no_change_from_too_few_trials_is_no_difference(library
     assert verdict.endswith(", with no verdict below 3 trials of a side.")
 
 
+@pytest.mark.parametrize(("hosts", "is_stated"), [([1, 2], True), ([2, 4], False)])
+def test_a_change_at_one_host_is_not_of_the_link(library, page, hosts, is_stated):
+    sweep = WATER | {"sweep": {"hosts": hosts}}
+    one = measured(library, {"name": "One", **sweep}, seconds(1.0))
+    two = measured(library, {"name": "Two", **sweep, "link": {"bandwidth": "100 Mbit/s"}}, seconds(2.0))
+    (against,) = opened(page, *tokens(one, two)).context["answer"].against
+    assert any(sentence.startswith("One host sends no packets") for sentence in against.sentences) is is_stated
+
+
 def test_changes_without_an_interval_are_apart_from_those_with_one(library, page):
     few = WATER | {"repetitions": 2}
     one = measured(library, {"name": "One", **few}, seconds(1.0))
