@@ -185,7 +185,7 @@ def _largest(fact: Fact) -> float:
 def _as_of(diagnosis: CachedDiagnosis, results: Results) -> str:
     """Return the trials of the answer of a running experiment, and how charts differ."""
     base = ", without drift" if diagnosis.answer.is_without_drift else ""
-    as_of = numbers.plural(diagnosis.study.trials, "trial")
+    as_of = numbers.plural(diagnosis.study.trials, "counted trial")
     return f"as of {as_of}{base}, renewed every {results.renewal_step}; charts and rounds follow every trial"
 
 

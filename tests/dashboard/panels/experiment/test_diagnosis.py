@@ -238,7 +238,7 @@ def test_all_pages_show_one_answer_that_advances_with_each_round(page, submit, e
     ]
     assert len({sentence for members in rounds for sentence, *_ in members}) == 4
     html = page.get(experiment.get_absolute_url()).content.decode()
-    assert "as of 6 trials, renewed every 2; charts and rounds follow every trial" in html
+    assert "as of 6 counted trials, renewed every 2; charts and rounds follow every trial" in html
     assert "computing a newer answer" not in html
 
     for trial in experiment.trials.filter(repetition=4):
