@@ -201,6 +201,17 @@ def test_home_shows_the_answer_of_the_experiment(page, submit, run):
     assert reason not in home
 
 
+@pytest.mark.parametrize(
+    ("sentence", "clause"),
+    [
+        ("2 hosts are enough: 1.2 s (1.1 to 1.3 s); 4 hosts are slower.", "2 hosts are enough: 1.2 s"),
+        ("256 points: not enough data yet; 1 024 points: 1 host is enough.",) * 2,
+    ],
+)
+def test_lists_show_the_verdicts_of_all_groups_without_further_clauses(sentence: str, clause: str) -> None:
+    assert first_clause(sentence) == clause.rstrip(".")
+
+
 def test_it_shows_an_experiment_that_another_version_wrote(page, submit):
     experiment = submit()
     later = {**experiment.specification, "of_tomorrow": 1}

@@ -9,6 +9,8 @@ from django.core.cache import caches
 from django.urls import reverse
 
 from analysis.conclusions import Answer, ChangePart
+from analysis.conclusions.answer import Figure
+from analysis.conclusions.answering import SLOWED
 from analysis.numbers import amount
 from dashboard.background import diagnoses, tasks
 from dashboard.panels.experiment.diagnosis import MOST_FINDINGS, change_by_part, diagnosis_context
@@ -236,7 +238,23 @@ def test_all_pages_show_one_answer_that_advances_with_each_round(page, submit, e
     ]
     assert len({sentence for members in rounds for sentence, *_ in members}) == 4
     html = page.get(experiment.get_absolute_url()).content.decode()
-    assert "as of 6 trials, renewed every 2; charts and rounds follow every trial" in html
+    assert "as of 6 counted trials, renewed every 2; charts and rounds follow every trial" in html
+    assert "computing a newer answer" not in html
+
+    for trial in experiment.trials.filter(repetition=4):
+        Trial.objects.filter(pk=trial.pk).update(state=State.FINISHED)
+        Measurement.objects.create(trial=trial, metric="elapsed_s", value=7)
+    assert "computing a newer answer" in page.get(experiment.get_absolute_url()).content.decode()
+
+
+def test_subtitles_name_the_drift_of_values_and_up_to_two_slowed_configurations(measured):
+    made = diagnosis_of(measured)
+    slowed = tuple(Figure(SLOWED, 3, where={"hosts": hosts}) for hosts in (1, 2))
+    answer = replace(made.answer, is_without_drift=True, figures=slowed)
+    subtitles = {c.element: c.subtitle for s in Results(measured, made.study, answer).sections() for c in s.charts}
+    assert "elapsed, as measured, with drift, against 1 host; other load slowed" in subtitles["speedup"]
+    assert subtitles["speedup"].endswith("every counted trial at 1 host; 2 hosts")
+    assert {name for name, words in subtitles.items() if "with drift" in words} == {"time", "speedup", "efficiency"}
 
 
 def test_answer_is_renewed_while_one_configuration_waits_until_the_end(page, submit, empty_redis):
