@@ -115,7 +115,11 @@ def test_failed_trial_shows_its_reason(page, submit):
     trial.fail("LAMMPS <stopped> with exit status 1.")
     text = text_of(page.get(trial.get_absolute_url()))
     assert "LAMMPS &lt;stopped&gt; with exit status 1." in text
-    assert "LAMMPS &lt;stopped&gt;" in text_of(page.get(experiment.get_absolute_url()))
+    address = f'href="{reverse("cluster", args=["testbed"])}'
+    assert f'{address}#test"' in text, "the check of its cluster may explain a trial that never ran"
+    text = text_of(page.get(experiment.get_absolute_url()))
+    assert "LAMMPS &lt;stopped&gt;" in text
+    assert f'{address}"' in text
 
 
 def test_it_escapes_names_of_people_in_pages_and_figures(page, submit, run):
