@@ -91,6 +91,8 @@ def test_it_shows_a_finished_trial_with_tiles_and_dots(page, submit, run):
     assert "mpirun -np 4 lmp" in text
     assert "no handshake captured" in text
     assert 'rel="prev"' in text
+    experiment.trials.filter(pk=trial.pk).update(repetition=5)  # as of an added trial
+    assert "repetition 5 of" not in text_of(page.get(trial.get_absolute_url()))
 
 
 def test_trial_of_a_published_study_is_named_by_its_own_parameters(page, library):
