@@ -73,6 +73,8 @@ class Preview:
     chosen: int
     link: str
     notes: list[str]
+    failed_cluster: str
+    """Slug of the cluster if its last check failed."""
     program_notes: list[str]
     editable_program: str
     """Slug if it is a program that the user may edit."""
@@ -140,6 +142,7 @@ def make_preview(
         chosen=chosen + 1,
         link=cluster.traits.link_in_words(design.link_of(plan.configurations[chosen].parameters), brief=True),
         notes=[*problems, *cautions(spec, plan, cluster, times, user)],
+        failed_cluster=cluster.slug if ClusterTest.failure_of(cluster) else "",
         program_notes=program_notes(spec, plan, cluster, user),
         editable_program=spec.workload if _may_edit(user, spec.workload) else "",
         goal=[*forecast_words(spec, launch.forecast_of(spec, plan, times, past)), *_later_rounds(spec)],
