@@ -138,6 +138,7 @@ def diagnosis_context(
             {"point": parameters_sentence(parameters, results.swept or ["hosts"]), "repetitions": more}
             for parameters, more in diagnosis.suggested
         ],
+        "adds_sizes": any(point in study.unmeasured for point in diagnosis.suggested),
         "next_title": _GAPS if diagnosis.answer.strength == "firm" else "Recommended next trials",
         "next": [] if _settle(diagnosis) else _next(study, diagnosis.suggested),
         "next_queued": diagnosis.next_queued,

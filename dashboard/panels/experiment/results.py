@@ -348,7 +348,7 @@ class Results:
     def table(self, first: str = "") -> dict[str, Any]:
         """Return headings and rows of one page of the configurations table."""
         of_energy = filter(self.has, (_ENERGY,))
-        metrics = dict.fromkeys((*HEADLINE, *filter(None, (self.deciding,)), *of_energy, *self.figures))
+        metrics = dict.fromkeys((*filter(None, (self.deciding,)), *HEADLINE, *of_energy, *self.figures))
         columns = [Column.of(metric, self.rows) for metric in metrics if self.unfinished or self.has(metric)]
         names = (
             self.swept if "hosts" in self.swept or not any(row.hosts for row in self.rows) else ["hosts", *self.swept]

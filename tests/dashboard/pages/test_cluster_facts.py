@@ -72,6 +72,8 @@ def test_form_shows_stored_facts(maintainer):
         ("watts", "900 Nm", "unknown unit"),
         ("currency", "US dollars", "one short word"),
         ("currency", "\x07", "one short word"),
+        ("price", "2490", "needs a currency"),
+        ("price_per_host_hour", "1", "needs a currency"),
     ],
 )
 def test_it_names_a_wrong_value_at_its_field_and_keeps_nothing(maintainer, name, wrong, words):

@@ -3,10 +3,12 @@
 import re
 import time
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from django.core.cache import caches
 from django.urls import reverse
+from django.utils import timezone
 
 from analysis.conclusions import Answer, ChangePart
 from analysis.conclusions.answer import Figure
@@ -17,6 +19,8 @@ from dashboard.panels.experiment.diagnosis import MOST_FINDINGS, change_by_part,
 from dashboard.panels.experiment.results import Results
 from experiments.models import Experiment, Measurement, State, Trial
 from experiments.selectors.diagnosis import answers_of, cached_diagnosis, diagnosis_of, forget_diagnosis
+from experiments.selectors.question import question_of
+from experiments.selectors.study import study_of
 from tests.dashboard.api.clients import client_of
 from workers import queue
 
@@ -274,13 +278,23 @@ def test_answer_is_renewed_while_one_configuration_waits_until_the_end(page, sub
 
 
 def test_recommended_trials_follow_those_that_are_queued(page, submit, empty_redis):
-    experiment = submit(repetitions=2)
-    for trial in experiment.trials.select_related("configuration"):
-        Trial.objects.filter(pk=trial.pk).update(state=State.FINISHED)
+    experiment, start = submit(repetitions=2), timezone.now()
+    for number, trial in enumerate(experiment.trials.select_related("configuration")):
+        ended = start + timedelta(seconds=(number + 1) * 15)  # 10 s each, 5 s between two trials
+        spans = {"preparing_at": ended - timedelta(seconds=10), "ended_at": ended}
+        Trial.objects.filter(pk=trial.pk).update(state=State.FINISHED, **spans)
         value = ELAPSED[trial.configuration.hosts][2 * trial.repetition - 2] * (1 + trial.repetition / 4)
         Measurement.objects.create(trial=trial, metric="elapsed_s", value=value)
     address = reverse("experiment-diagnosis", args=[experiment.slug])
-    assert 'id="next-dialog"' in page.get(address).content.decode()
+    answer = page.get(address)
+    assert 'id="next-dialog"' in answer.content.decode()
+    assert "Load of this machine now" in answer.content.decode()
+    made = diagnosis_of(experiment)
+    suggested = {parameters["hosts"] for parameters, _ in made.suggested}
+    assert (suggested, answer.context["diagnosis"]["adds_sizes"]) == ({3}, True)
+    _, trials, seconds = page.get(experiment.get_absolute_url()).context["repeatable"]["choices"][0]
+    question = question_of(experiment, study_of(experiment))
+    assert seconds / trials == question.trial_s == pytest.approx((6 * 10 + 5 * 5) / 6)  # pauses below a minute count
 
     experiment.add_repetitions(2)
 
