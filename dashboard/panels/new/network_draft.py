@@ -12,7 +12,18 @@ from experiments.models import Experiment
 from experiments.selectors import ConfigurationRow, configuration_rows
 from experiments.specification.network_study import KIND, expanded
 
-_LEFT_OUT: Final = ("sweep", "zip", "where", "scaling", "grows_with_hosts", "warmups", "control", "seed", "goal", "order")
+_LEFT_OUT: Final = (
+    "sweep",
+    "zip",
+    "where",
+    "scaling",
+    "grows_with_hosts",
+    "warmups",
+    "control",
+    "seed",
+    "goal",
+    "order",
+)
 """Fields of the previous sweep."""
 _NAME: Final = 120
 _UNASKED_BPS: Final = 1e9
