@@ -14,6 +14,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from analysis.capture.anonymised import MOST_ADDRESSES, TooManyAddresses
+from analysis.numbers import duration
 from experiments.common import budget
 from experiments.errors import CannotExport
 from experiments.exchange import rows
@@ -120,7 +121,7 @@ def write_bundle(
         with budget.seconds(_MOST_CPU_S if options.by else 0):
             return _write(stream, chosen, options, check)
     except budget.Exhausted:
-        raise CannotExport(f"It takes more than {_MOST_CPU_S / 60:.0f} minutes of CPU time. {_SMALLER}") from None
+        raise CannotExport(f"It takes more than {duration(_MOST_CPU_S)} of CPU time. {_SMALLER}") from None
     except TooManyAddresses:
         raise CannotExport(f"It has more than {MOST_ADDRESSES} addresses to replace. Choose fewer trials.") from None
 

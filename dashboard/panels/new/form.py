@@ -306,7 +306,7 @@ class Form:
                     "goal.matters",
                     "Smallest difference that matters",
                     FRACTION.format(matters) if isinstance(matters, float) else matters,
-                    hint="Up to it, what is not measurably worse counts as equal.",
+                    hint="Results within it count as equal.",
                 ),
                 matters,
             ),
