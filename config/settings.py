@@ -263,6 +263,7 @@ ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", *ENVIRONMENT.RANKWIRE_ALLOWE
 PREFIX = ENVIRONMENT.RANKWIRE_PREFIX
 FORCE_SCRIPT_NAME = PREFIX or None
 SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = PREFIX or "/"  # hidden from other programs of the site
+MESSAGE_STORAGE = "dashboard.requests.newest_messages.NewestMessages"
 SESSION_COOKIE_NAME = "rankwire_session"  # browsers share cookies between ports
 CSRF_TRUSTED_ORIGINS = ENVIRONMENT.RANKWIRE_TRUSTED_ORIGINS
 if ENVIRONMENT.RANKWIRE_BEHIND_TLS:
