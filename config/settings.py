@@ -218,8 +218,10 @@ ACCOUNT_SESSION_REMEMBER = True
 # Codes of second factors are counted by account (AccountAdapter.pre_authenticate).
 # Mails: addresses of new accounts are not verified, and may be those of others.
 ACCOUNT_RATE_LIMITS = {
-    **{"login": None, "login_failed": "10/15m/key"},
-    **{"test_message": "10/10m/user,10/10m/ip", "reset_password": "10/10m/ip,5/10m/key"},
+    "login": None,
+    "login_failed": "10/15m/key",
+    "test_message": "10/10m/user,10/10m/ip",
+    "reset_password": "10/10m/ip,5/10m/key",
 }
 MFA_ADAPTER = "dashboard.people.adapters.SecondFactorAdapter"
 MFA_SUPPORTED_TYPES = ["recovery_codes", "totp", "webauthn"]
