@@ -16,5 +16,5 @@ class NewestMessages(FallbackStorage):
     """
 
     def _store(self, messages: list[Any], response: Any, *args: Any, **kwargs: Any) -> list[Any]:
-        unstored: list[Any] = super()._store(messages[-MOST:], response, *args, **kwargs)
+        unstored: list[Any] = super()._store(messages[-MOST:], response, *args, **kwargs)  # type: ignore[misc]  # no stub
         return unstored

@@ -83,7 +83,7 @@ def test_few_test_messages_are_sent_at_once(maintainer: Client, library: Project
 def test_users_of_one_address_send_ten_test_mails_in_ten_minutes(
     page: Client, maintainer: Client, settings: Any, mailoutbox: list[Any]
 ) -> None:
-    """Addresses are not verified: with new accounts a visitor could send any number of mails."""
+    """Addresses of new accounts are not verified: they may be those of others."""
     settings.SENDS_MAIL = True
     User.objects.update(email="victim@example.org")
     for client in [page] * 8 + [maintainer] * 4:
