@@ -53,6 +53,8 @@ def _packet(document: bytes) -> dict[str, Any]:
     except etree.XMLSyntaxError as error:
         raise DecoderError(f"tshark's tree of a packet cannot be read: {error}") from error
     packet = packet_from_xml_packet(element)
+    if packet.number is None:
+        raise DecoderError("this record of the capture is not a packet of a network")
     return {
         "number": int(packet.number),
         "time_ns": _time_ns(packet.frame_info.get_field_value("time_epoch")),

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from django.conf import settings
-from django.db.models import QuerySet
+from django.db.models import Func, IntegerField, Max, QuerySet, TextField
+from django.db.models.functions import Cast, Length
 from django.http import QueryDict, StreamingHttpResponse
 
 from dashboard.background import asking
@@ -25,10 +26,15 @@ from experiments.selectors.explorer import swept
 from experiments.selectors.export import configurations, frames
 from experiments.selectors.export.columns import CONTENT_TYPES, dimensions
 from experiments.selectors.export.trials import LONG_PIECE, PIECE, TrialTable, trials_of
+from experiments.selectors.quotas import export_limits
 
 FORMATS: Final = CONTENT_TYPES | {"csvm": "application/csvm+json"}
 """Form of a file -> its media type; ``csvm`` describes the columns."""
 _STEP_ROWS: Final = 500
+_DIRECT_BYTES: Final = 256 << 20
+"""Longer ones have the limits of a background task; a stream has none."""
+_ROW_BYTES: Final = 300
+_VALUE_BYTES: Final = 25
 _SLUG: Final = re.compile(r"[-\w]{1,100}", re.ASCII)
 
 
@@ -39,7 +45,7 @@ def exported(user: Any, query: QueryDict, form: str, address: str) -> StreamingH
     Raise CannotExplore, or Busy if too many tasks wait.
     """
     table = replace(Export.of(user, query, form), address=address)
-    if form != "csvm" and table.total > settings.DIRECT_EXPORT_ROWS:
+    if form != "csvm" and (table.total > settings.DIRECT_EXPORT_ROWS or table.longest() > _DIRECT_BYTES):
         return _task(user, query, form, table)
     try:
         slot = concurrency_limits.acquire(user, "export")
@@ -78,6 +84,17 @@ class Export:
         counted = question.configurations.order_by()
         total = (counted if rows.kind == ROWS[0] else trials_of(counted, every=rows.every)).count()
         return cls(rows, form, matching, question.look.columns, question.query.scope, total, settings.PUBLIC_ADDRESS)
+
+    def longest(self) -> int:
+        """Return about the most bytes of the file: each row has all parameters."""
+        written = Length(Cast("parameters", TextField()))
+        row = (self.matching.order_by().aggregate(most=Max(written))["most"] or 0) + _ROW_BYTES
+        if self.rows.kind == ROWS[0]:
+            return self.total * row
+        trials = trials_of(self.matching, every=self.rows.every)
+        count = Func("as_array__names__names", function="cardinality", output_field=IntegerField())
+        values = trials.order_by().aggregate(most=Max(count))["most"] or 0
+        return self.total * (values * row if self.rows.kind == "measurements" else row + values * _VALUE_BYTES)
 
     def body(self) -> Iterator[bytes]:
         """Yield the bytes of the file, a piece per ``step`` rows."""
@@ -150,8 +167,10 @@ def write(task: BackgroundTask) -> None:
         part = task.file.with_suffix(".part")
         try:
             with part.open("wb") as stream:
+                check = export_limits(stream, task.owner.get_username())
                 for number, piece in enumerate(table.body(), start=1):
                     stream.write(piece)
+                    check()
                     if not task.tell(min(number * table.step, table.total)):
                         raise Withdrawn
             part.replace(task.file)

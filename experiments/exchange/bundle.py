@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 import zipfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -14,8 +13,6 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from analysis.capture.anonymised import MOST_ADDRESSES, TooManyAddresses
-from analysis.numbers import duration
-from experiments.common import budget
 from experiments.errors import CannotExport
 from experiments.exchange import rows
 from experiments.exchange.archive import MANIFEST
@@ -27,15 +24,11 @@ from experiments.selectors.diagnosis import answers_of
 from experiments.selectors.export import frames
 from experiments.selectors.export.columns import dimensions
 from experiments.selectors.export.trials import TrialTable
-from experiments.selectors.quotas import export_bytes, free_bytes
+from experiments.selectors.quotas import export_limits
 from experiments.specification.yaml_lines import dump
 
 CONTENTS: Final = "rankwire.json"
 MOST_TRIALS: Final = 10_000
-_MOST_CPU_S: Final = 900.0
-"""Of a user's bundle: background tasks run one at a time."""
-_CHECKED_EVERY_S: Final = 0.5
-_SMALLER: Final = "Choose fewer trials or no captures, or write it with script/manage bundle on the server."
 NO_LICENCE: Final = "No licence was stated: ask who made this bundle before you use it in public."
 _COMPRESSED: Final = (".zst", ".gz", ".zip", ".xz", ".parquet")
 _ABOUT: Final = {
@@ -116,31 +109,11 @@ def write_bundle(
 
     That of a user (``options.by``) has limits of processor time and of the disk, and calls ``alive`` at least every few seconds.
     """
-    check: Callable[[], object] = _limits(stream, options.by, alive) if options.by else _nothing
+    check: Callable[[], object] = export_limits(stream, options.by, alive) if options.by else _nothing
     try:
-        with budget.seconds(_MOST_CPU_S if options.by else 0):
-            return _write(stream, chosen, options, check)
-    except budget.Exhausted:
-        raise CannotExport(f"It takes more than {duration(_MOST_CPU_S)} of CPU time. {_SMALLER}") from None
+        return _write(stream, chosen, options, check)
     except TooManyAddresses:
         raise CannotExport(f"It has more than {MOST_ADDRESSES} addresses to replace. Choose fewer trials.") from None
-
-
-def _limits(stream: IO[bytes], username: str, alive: Callable[[], object]) -> Callable[[], None]:
-    """Return a check of the limits of a user's bundle, which looks twice a second."""
-    most, following = export_bytes(username), 0.0
-
-    def check() -> None:
-        nonlocal following
-        if time.monotonic() < following:
-            return
-        following = time.monotonic() + _CHECKED_EVERY_S
-        budget.check()
-        if stream.tell() > most or free_bytes() < 0:
-            raise CannotExport(f"Your exports may take a quarter of the free disk, and this is larger. {_SMALLER}")
-        alive()
-
-    return check
 
 
 def _write(

@@ -211,7 +211,8 @@ def _read(described: DescribedRuns, number: int, point: Mapping[str, Any], direc
         # In this thread: a second one's processor time would not count as the request's.
         read.capture = analysis.analyse(directory / trial.capture, progress=lambda *_: budget.check(), one_thread=True)
     except analysis.CaptureError as error:
-        raise InvalidSpec([FieldError(f"trials.{number}.capture", str(error))]) from None
+        why = str(error).replace(str(directory / trial.capture), trial.capture)  # a path of this machine
+        raise InvalidSpec([FieldError(f"trials.{number}.capture", why)]) from None
     read.figures, read.of_mpi = {**read.capture.metrics, **read.figures}, dict(read.capture.mpi.metrics)
     read.not_available = dict(read.capture.not_available)
     read.trust, read.trust_reasons = read.capture.trust.verdict, read.capture.trust.reasons

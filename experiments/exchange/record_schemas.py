@@ -20,6 +20,8 @@ Items = Annotated[list[_Item], FailFast()]
 _DEEPEST: Final = 12
 _LONGEST: Final = 2 * MAX_BYTES
 """Characters of JSON, which escapes letters of other alphabets."""
+_MOST_VALUES: Final = 2000
+"""Of facts that lists read, those of a configuration once for each trial: an empty list takes 20 times the memory of its text."""
 _LONGEST_CLUSTER: Final = 16_000
 """Of the facts of a cluster: pages list all clusters."""
 Finite = Annotated[FiniteFloat, Field(ge=-LARGEST, le=LARGEST)]
@@ -115,6 +117,16 @@ def _check_length(value: Any, most: int = _LONGEST) -> Any:
     return value
 
 
+def _count(value: Any) -> int:
+    return 1 + sum(map(_count, value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()))
+
+
+def _check_few(value: Any) -> Any:
+    if _count(value) > _MOST_VALUES:
+        raise PydanticCustomError("shape", "more than {most} values", {"most": _MOST_VALUES})
+    return value
+
+
 def _check_cluster(value: Any) -> Any:
     return _check_length(value, _LONGEST_CLUSTER)
 
@@ -145,11 +157,11 @@ _Object = dict[str, Any]
 Facts = Annotated[_Object, AfterValidator(_shaped(_Object))]
 """Recorded facts by name, shown unchanged."""
 ClusterFacts = Annotated[Facts, AfterValidator(_check_cluster)]
-ShortFacts = Annotated[Facts, AfterValidator(_check_length)]
+ShortFacts = Annotated[Facts, AfterValidator(_check_length), AfterValidator(_check_few)]
 """Facts that lists read of each of their rows."""
-Specification = Annotated[ShortFacts, AfterValidator(_check_plain)]
+Specification = Annotated[Facts, AfterValidator(_check_length), AfterValidator(_check_plain)]
 """A specification within the limits of those that are submitted here: pydantic would report each of a million names."""
-Parameters = Annotated[_Object, AfterValidator(_shaped(_Parameters)), AfterValidator(_check_length)]
+Parameters = Annotated[ShortFacts, AfterValidator(_shaped(_Parameters))]
 Conditions = Annotated[_Object, AfterValidator(_shaped(_Conditions))]
 Certificate = Annotated[_Object | None, AfterValidator(_shaped(_Certificate | None))]
 Tables = Annotated[_Object, AfterValidator(_shaped(dict[str, Items[dict[str, _Cell]]]))]

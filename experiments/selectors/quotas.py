@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Iterator
+import time
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import IO, Any, Final
 
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Count, Q, Sum
 from django.utils import timezone
 
-from analysis.numbers import grouped, plural, significant
-from experiments.errors import FieldError, QuotaExceeded
+from analysis.numbers import duration, grouped, plural, significant
+from experiments.errors import CannotExport, FieldError, QuotaExceeded
 from experiments.models import Artifact, BackgroundTask, Deleted, Project, State, Trial
 from experiments.models.usage import machine_hours
 
 GIB: Final = 1 << 30
+EXPORT_CPU_S: Final = 900.0
+"""Of an export in the background, where tasks run one at a time."""
+_CHECKED_EVERY_S: Final = 0.5
+_SMALLER: Final = "Choose fewer trials, no captures, or write it with script/manage on the server."
 _LITTLE: Final = 10
 """Use below it is shown with decimals."""
 _LEAST_IN_TRASH: Final = 0.01
@@ -121,11 +126,27 @@ def free_bytes() -> int:
     return shutil.disk_usage(settings.VAR).free - settings.DISK_RESERVE_BYTES
 
 
-def export_bytes(username: str) -> int:
-    """Return the most bytes of a further export: a quarter for all of a user."""
+def export_limits(stream: IO[bytes], username: str, alive: Callable[[], object] = lambda: None) -> Callable[[], None]:
+    """Return a check of a user's export to ``stream``, which looks and calls ``alive`` twice a second.
+
+    All exports of a user take a quarter of the free disk at most; the processor time is that of all threads. Raise CannotExport.
+    """
     exports = BackgroundTask.objects.filter(owner__username=username, kind=BackgroundTask.Kind.EXPORT)
     stored = sum(task.file.stat().st_size for task in exports if task.file.exists())
-    return (free_bytes() + stored) // 4 - stored
+    most, end, following = (free_bytes() + stored) // 4 - stored, time.process_time() + EXPORT_CPU_S, 0.0
+
+    def check() -> None:
+        nonlocal following
+        if time.monotonic() < following:
+            return
+        following = time.monotonic() + _CHECKED_EVERY_S
+        if time.process_time() > end:
+            raise CannotExport(f"It takes more than {duration(EXPORT_CPU_S)} of CPU time. {_SMALLER}")
+        if stream.tell() > most or free_bytes() < 0:
+            raise CannotExport(f"Your exports may take a quarter of the free disk, and this is larger. {_SMALLER}")
+        alive()
+
+    return check
 
 
 def room_for_trials(project: Project) -> int | None:

@@ -14,6 +14,7 @@ from django.conf import settings
 from django.db.models import QuerySet
 
 from experiments.common import budget
+from experiments.errors import CannotExplore
 from experiments.metrics import described
 from experiments.models import Configuration, Measurement, Trial
 from experiments.models.states import Kind, State
@@ -27,6 +28,13 @@ from experiments.selectors.export.pipeline import one_behind
 PIECE: Final = 4000
 LONG_PIECE: Final = 250
 """Trials per frame, wide and long."""
+_MOST_COLUMNS: Final = 20_000
+_MOST_LONG: Final = 2000
+"""Columns of a table of trials, and of one of measurements, where a trial has 10 000 rows at most."""
+_MOST_CELLS: Final = 4_000_000
+"""Cells of the trials that are read at once."""
+_FRAME_BYTES: Final = 32 << 20
+"""Text of a frame: each row has all parameters of its configuration, which may be long."""
 _TIME: Final = pl.Datetime("us", "UTC")
 _TEXT, _WHOLE, _NUMBER, _YES = pl.String(), pl.Int64(), pl.Float64(), pl.Boolean()
 _MPI: Final = "@mpi"
@@ -105,7 +113,7 @@ class TrialTable:
     ``brief`` names the parameters and metrics next to the first columns; empty: all.
 
     ``columns`` describe the columns of the frames that ``pieces`` yields, in order of trial keys. Links begin with ``address``, by default
-    that of the settings.
+    that of the settings. Raise CannotExplore for too many columns.
     """
 
     def __init__(
@@ -114,21 +122,29 @@ class TrialTable:
         chosen = ExportedTrials.of(trials)
         self._trials, self._long = chosen.trials, long
         self._facts, self._arrays = Facts(chosen, address or settings.PUBLIC_ADDRESS), Arrays(chosen)
-        measured = (_metric(*name) for name in self._arrays.measured)
-        parameters = self._facts.parameters
+        self._fixed = {column.name: column for column in (*_FIXED, *_ACHIEVED, *_SIZE, *self._facts.parameters)}
+        # An imported metric may have the name of another column: then it is in the rows of measurements only.
+        measured = {(column := _metric(*name)).name: column for name in self._arrays.measured}
         self.columns: tuple[Column, ...] = (
-            (*_BRIEF, *parameters, *_LONG) if long else (*_FIXED, *_ACHIEVED, *_SIZE, *parameters, *measured)
+            (*_BRIEF, *self._facts.parameters, *_LONG)
+            if long
+            else tuple({**self._fixed, **measured, **self._fixed}.values())
         )
         if brief:
             named = {*(column.name for column in _BRIEF), *brief}
             self.columns = tuple(column for column in self.columns if column.name in named)
+        if len(self.columns) > (most := _MOST_LONG if long else _MOST_COLUMNS):
+            raise CannotExplore(f"The table has more than {most} columns: choose fewer experiments.")
 
     def pieces(self) -> Iterator[pl.DataFrame]:
-        """Yield the rows in frames. Raise TooLarge beyond the processor time of a request."""
-        return one_behind(self._frame, self._read())
+        """Yield the rows in frames of bounded size."""
+        for frame in one_behind(self._frame, self._read()):
+            longest = frame.select(pl.sum_horizontal(pl.col(pl.String).str.len_bytes()).max()).item() or 1
+            yield from frame.iter_slices(max(1, _FRAME_BYTES // longest))
 
     def _read(self) -> Iterator[tuple[pl.DataFrame, SentValues]]:
-        step = LONG_PIECE if self._long else PIECE
+        cells = len(self.columns) * (len(self._arrays.measured) or 1 if self._long else 1)
+        step = min(LONG_PIECE if self._long else PIECE, max(1, _MOST_CELLS // cells))
         for first in range(0, len(self._trials), step):
             budget.check()
             trials = self._facts.of(self._trials[first : first + step])
@@ -151,8 +167,10 @@ class TrialTable:
     def _wide_frame(self, trials: pl.DataFrame, values: Numbers) -> pl.DataFrame:
         """Return the measurements next to each trial."""
         names = [_metric_name(scope, metric) for scope, metric in self._arrays.measured]
-        columns = [pl.Series(name, row, nan_to_null=True) for name, row in zip(names, values, strict=True)]
-        return trials.hstack(columns)
+        rows = {name: row for name, row in zip(names, values, strict=True) if name not in self._fixed}
+        return trials.select(*self._fixed).hstack(
+            [pl.Series(name, row, nan_to_null=True) for name, row in rows.items()]
+        )
 
 
 def _metric_name(scope: str, metric: str) -> str:

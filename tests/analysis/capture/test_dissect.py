@@ -16,7 +16,7 @@ from analysis.capture import tshark
 from analysis.capture.dissect import check_filter, dissect
 from analysis.capture.listing import list_packets
 from analysis.capture.tshark import running
-from tests.analysis.capture_files import Frame, pcapng
+from tests.analysis.capture_files import Frame, block, interface, pcapng, section
 from tests.analysis.frames import ethernet, ipv4, tcp, udp
 from tests.analysis.oracles.tools import tshark_fields
 
@@ -182,6 +182,13 @@ def test_a_capture_cut_off_in_a_record_gives_what_is_before_it(mpi_pcap: Path, t
     packets = dissect(cut, limit=1000)
     assert [packet["number"] for packet in packets] == list(range(1, len(packets) + 1))
     assert 2 <= len(packets) <= 12
+
+
+def test_a_record_that_is_no_packet_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "events.pcapng"
+    path.write_bytes(section() + interface() + block(0x204, b"\xff" * 40, "<"))
+    with pytest.raises(analysis.DecoderError, match="not a packet"):
+        dissect(path, frames=(1, 1))
 
 
 def test_the_readers_own_wireshark_settings_change_nothing(

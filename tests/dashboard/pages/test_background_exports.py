@@ -143,6 +143,37 @@ def test_a_task_that_is_cancelled_leaves_no_file(page: Client, person: User, mea
     assert list(task.file.parent.iterdir()) == []
 
 
+@pytest.mark.parametrize("rows", ["configurations", "trials", "measurements"])
+def test_long_tables_are_made_in_the_background(
+    page: Client, measured: Experiment, settings: LazySettings, monkeypatch: pytest.MonkeyPatch, rows: str
+) -> None:
+    """A stream has no limit of time and disk, and each row has all parameters."""
+    settings.DIRECT_EXPORT_ROWS = 1000
+    address = f"/explore/export.csv?project=default&rows={rows}"
+    monkeypatch.setattr("dashboard.background.exports._DIRECT_BYTES", 1 << 20)
+    assert page.get(address).status_code == 200
+    for row in measured.configurations.all():
+        row.parameters["text"] = "x" * (1 << 19)
+        row.save()
+    assert page.get(address).status_code == 302
+
+
+@pytest.mark.parametrize("limit", ["disk", "time"])
+def test_table_in_the_background_has_limits(
+    person: User, measured: Experiment, settings: LazySettings, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    """A table grew to gigabytes until the disk was full."""
+    if limit == "disk":
+        settings.DISK_RESERVE_BYTES = 1 << 60
+    else:
+        monkeypatch.setattr("experiments.selectors.quotas.EXPORT_CPU_S", 1e-6)
+    task = exported(person)
+    work()
+    task.refresh_from_db()
+    assert (task.state, task.file.exists()) == ("failed", False)
+    assert ("a quarter of the free disk" if limit == "disk" else "minutes of CPU time") in task.message
+
+
 @pytest.mark.parametrize("trouble", ["closed", "wrong"])
 def test_failed_export_has_a_reason(person: User, measured: Experiment, trouble: str) -> None:
     if trouble == "closed":

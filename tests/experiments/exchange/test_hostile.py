@@ -165,6 +165,7 @@ def nested(times: int) -> Any:
         (lambda data: data["specification"].update(surprise=1), "surprise"),
         (lambda data: data.update(published=True), "experiment.json: the specification is not as it should be: slug"),
         (lambda data: data["configurations"][0]["parameters"].update(hosts="four"), "parameters: hosts"),
+        (lambda data: data["configurations"][0]["parameters"].update(a=[[]] * 2000), "more than 2000 values"),
         (lambda data: data["configurations"][0]["parameters"].update({"link.delay": "text"}), "its link"),
         (lambda data: data["configurations"][0]["parameters"].update(steps=[1]), "a list cannot be swept over, as the parameter 'steps'"),
         (lambda data: data["source"].update(deep=nested(40)), "source: nested too deeply"),

@@ -81,7 +81,7 @@ def test_bundle_of_a_user_has_a_limit_of_processor_time(
     measured: Experiment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
 ) -> None:
     """Texts of addresses, 2 MB packed, held the worker of all users for 40 minutes."""
-    monkeypatch.setattr("experiments.exchange.bundle._MOST_CPU_S", 1e-6)
+    monkeypatch.setattr("experiments.selectors.quotas.EXPORT_CPU_S", 1e-6)
     with pytest.raises(CannotExport, match="of CPU time"):
         written(measured, tmp_path / "a.zip", **options)
     written(measured, tmp_path / "b.zip", by="", **options)
@@ -98,7 +98,7 @@ def test_bundle_has_a_limit_within_a_capture_or_a_text(
         name, body, kind = ("a.txt", content, "input") if anonymise else ("capture.pcap", pcap(frames), "capture")
         factories.stored_file(trial, name, body, kind).save()
     calls: list[int] = []
-    monkeypatch.setattr("experiments.exchange.bundle._CHECKED_EVERY_S", 0.0)
+    monkeypatch.setattr("experiments.selectors.quotas._CHECKED_EVERY_S", 0.0)
     with (tmp_path / "a.zip").open("wb") as stream:
         chosen = select_experiments([measured.slug])
         options = BundleOptions("headers", anonymise=anonymise, by="ann")

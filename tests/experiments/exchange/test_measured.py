@@ -131,11 +131,11 @@ def test_import_description_reports_an_unusable_file_at_its_field(described: Pat
     with pytest.raises(InvalidSpec, match=r"trials\.0\.capture: wire\.pcapng: No such file"):
         import_description(described, project=load_defaults())
     (described.parent / "wire.pcapng").write_bytes(b"no packets at all")
-    with pytest.raises(InvalidSpec, match=r"trials\.0\.capture: .*neither pcap nor pcapng"):
+    with pytest.raises(InvalidSpec, match=r"trials\.0\.capture: wire\.pcapng: .*neither pcap nor pcapng"):
         import_description(described, project=load_defaults())
     (described.parent / "wire.pcapng").write_bytes(pcap([Frame.whole(1, bytes(60))], link=9))
     with pytest.raises(
-        InvalidSpec, match=r"trials\.0\.capture: .*unsupported link type 9 \(PPP\): use --decoder pyshark"
+        InvalidSpec, match=r"trials\.0\.capture: wire\.pcapng: unsupported link type 9 \(PPP\): use --decoder pyshark"
     ):
         import_description(described, project=load_defaults())
     assert not Experiment.objects.exists()
