@@ -167,7 +167,7 @@ def _libraries(file: Path, places: Sequence[str]) -> list[str]:
 
 
 def shared_libraries(file: Path, places: Sequence[str]) -> list[str]:
-    """Return the versioned names of all libraries that a program loads, or plain names.
+    """Return the names of all libraries that a program loads, with their versions.
 
     Not by ldd, which executes code of a program that it shall describe (DT_AUDIT).
     """
