@@ -222,7 +222,7 @@ def _values(trials: Sequence[Sequence[Trial]], scope: str) -> tuple[list[dict[st
 
 
 def _is_of_capture(metric: str, scope: str) -> bool:
-    """Return whether flagged captures give no value: of traffic, or a count of packets."""
+    """Return whether flagged captures give no value: traffic, or counts of packets."""
     return is_traffic(metric, scope) or metric in _COUNTS_OF_PACKETS
 
 
