@@ -52,9 +52,10 @@ class Estimate:
         """The basis in words; "rough guess" without a past trial of this workload here."""
         if not self.past_trials:
             return "rough guess, no past trial"
-        trials = plural(self.past_trials, "past trial")
         if self.of_other_hosts or self.of_other_links:
-            return f"rough guess from {trials}, other {'hosts' if self.of_other_hosts else 'links'}"
+            other = "hosts" if self.of_other_hosts else "links"
+            return f"rough guess from {plural(self.past_trials, 'trial')}, other {other}"
+        trials = plural(self.past_trials, "past trial")
         return f"scaled from {trials} of the workload" if self.scaled else trials
 
     def at_least(self, elapsed_s: float) -> Estimate:
