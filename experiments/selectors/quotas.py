@@ -126,9 +126,10 @@ def free_bytes() -> int:
 
 
 def export_limits(stream: IO[bytes], username: str, alive: Callable[[], object] = lambda: None) -> Callable[[], None]:
-    """Return a check of a user's export to ``stream``, which looks and calls ``alive`` twice a second.
+    """Return a check of a user's export, to call while it is written.
 
-    All exports of a user take a quarter of the free disk at most; the processor time is that of all threads. Raise CannotExport.
+    It looks at ``stream`` and calls ``alive`` twice a second. All exports of a user take a quarter of the free disk at most; the
+    processor time is that of all threads. Raise CannotExport.
     """
     exports = BackgroundTask.objects.filter(owner__username=username, kind=BackgroundTask.Kind.EXPORT)
     stored = sum(task.file.stat().st_size for task in exports if task.file.exists())
