@@ -216,7 +216,13 @@ ACCOUNT_EMAIL_SUBJECT_PREFIX = "Rankwire: "
 ACCOUNT_SESSION_REMEMBER = True
 # Axes counts wrong passwords by name and address: users behind one address do not lock out each other.
 # Codes of second factors are counted by account (AccountAdapter.pre_authenticate).
-ACCOUNT_RATE_LIMITS = {"login": None, "login_failed": "10/15m/key", "test_message": "10/10m/user"}
+# Mails: addresses of new accounts are not verified, and may be those of others.
+ACCOUNT_RATE_LIMITS = {
+    "login": None,
+    "login_failed": "10/15m/key",
+    "test_message": "10/10m/user,10/10m/ip",
+    "reset_password": "10/10m/ip,5/10m/key",
+}
 MFA_ADAPTER = "dashboard.people.adapters.SecondFactorAdapter"
 MFA_SUPPORTED_TYPES = ["recovery_codes", "totp", "webauthn"]
 MFA_PASSKEY_LOGIN_ENABLED = True
@@ -263,6 +269,7 @@ ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", *ENVIRONMENT.RANKWIRE_ALLOWE
 PREFIX = ENVIRONMENT.RANKWIRE_PREFIX
 FORCE_SCRIPT_NAME = PREFIX or None
 SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = PREFIX or "/"  # hidden from other programs of the site
+MESSAGE_STORAGE = "dashboard.requests.newest_messages.NewestMessages"
 SESSION_COOKIE_NAME = "rankwire_session"  # browsers share cookies between ports
 CSRF_TRUSTED_ORIGINS = ENVIRONMENT.RANKWIRE_TRUSTED_ORIGINS
 if ENVIRONMENT.RANKWIRE_BEHIND_TLS:

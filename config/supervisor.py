@@ -9,12 +9,13 @@ from __future__ import annotations
 import gc
 import importlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -29,6 +30,7 @@ POLL_S = 0.2
 STEADY_S = 10.0
 MAX_QUICK_DEATHS = 3
 LONGEST_PAUSE_S = 30.0
+MOST_LOG_BYTES = 32 << 20
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 """Models solve thousands of tiny systems, and more threads would take cores from a trial's ranks."""
 
@@ -239,6 +241,7 @@ class Supervisor:
             time.sleep(POLL_S)
             self._ensure_services()
             self.ensure_worker()
+            bound_logs(self.installation.var / "log")
             for program in self.programs:
                 if program.process is None or program.process.poll() is not None:
                     self._launch_again(program)
@@ -290,6 +293,18 @@ class Supervisor:
             except OSError as error:  # a full disk, no memory
                 program.due = time.monotonic() + LONGEST_PAUSE_S
                 _report(f"the {program.name} process cannot be started: {error.strerror}; trying again")
+
+
+def bound_logs(directory: Path) -> None:
+    """Move the text of large logs to FILE.1: visitors can write 240 kB a request.
+
+    Writers append, and keep the file open. On a full disk the text is dropped.
+    """
+    for log in directory.glob("*.log"):
+        if log.stat().st_size > MOST_LOG_BYTES:
+            with suppress(OSError):
+                shutil.copy(log, f"{log}.1")
+            os.truncate(log, 0)
 
 
 def _report(sentence: str) -> None:

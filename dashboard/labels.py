@@ -180,8 +180,13 @@ def sentence_and_rest(text: str) -> tuple[str, str]:
 
 
 def first_clause(text: str) -> str:
-    """Return the beginning of an answer, without intervals and further clauses."""
-    return _CLAUSES.split(_INTERVALS.sub("", text), maxsplit=1)[0].rstrip(".")
+    """Return the beginning of an answer, without intervals and further clauses.
+
+    Verdicts of several groups ("pull: ...; push: ...") are one beginning.
+    """
+    sentence = sentence_and_rest(_INTERVALS.sub("", text))[0].rstrip(".")
+    first, *others = _CLAUSES.split(sentence)
+    return sentence if ": " in first and others and ": " in others[0] else first
 
 
 def value_words(name: str, value: Any, workload: str = "") -> str:

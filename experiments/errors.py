@@ -37,12 +37,21 @@ class InvalidSpec(RepositoryError):
         self.errors = tuple(islice(errors, MOST_ERRORS))
         super().__init__("; ".join(map(str, self.errors)))
 
+    @property
+    def reason(self) -> str:
+        """Return the messages without their fields, for pages without these fields."""
+        return "; ".join(error.message for error in self.errors)
+
     def by_path(self) -> dict[str, list[str]]:
         """Return the messages by field path, for forms and REST."""
         grouped: dict[str, list[str]] = {}
         for error in self.errors:
             grouped.setdefault(error.path, []).append(error.message)
         return grouped
+
+
+class QuotaExceeded(InvalidSpec):
+    """The project's quotas refuse further trials."""
 
 
 class CannotRestore(RepositoryError):

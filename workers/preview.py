@@ -8,6 +8,7 @@ from pathlib import Path
 from statistics import median, stdev
 from typing import Final
 
+from django.conf import settings
 from django.db.models import QuerySet, Sum
 
 from analysis.conclusions import Factor
@@ -22,6 +23,7 @@ from workers import launchers
 from workers.errors import ClusterUnavailable
 from workers.launchers import Recording
 from workers.launchers.job import job_of
+from workers.launchers.limits import Limits
 from workers.trial.inside_mpi import previewed
 
 _MOST_FORECAST: Final = 1000
@@ -55,7 +57,8 @@ def dry_run(spec: ExperimentSpec, plan: Design, index: int) -> DryRun:
     point = plan.configurations[index]
     names = launcher.host_names(point.hosts)
     launch = plan_launch(spec.workload, point.parameters, spec.cluster)
-    job = job_of(launch, hosts=names, directory=Path("TRIAL"), profile=previewed(spec.profile))
+    limits = Limits(hidden=(Path(settings.VAR),))
+    job = job_of(launch, hosts=names, directory=Path("TRIAL"), limits=limits, profile=previewed(spec.profile))
     job = launcher.for_program(job)
     if refused := launcher.launch_refusals(job):
         raise ClusterUnavailable(" ".join(refused))

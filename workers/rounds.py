@@ -95,7 +95,7 @@ def _decide(row: Round) -> bool:
             return _store(row, ended)
     except InvalidSpec as error:
         refused = _Ended(
-            Round.Outcome.REFUSED, Decision("continue", str(error), ended.decision.numbers), {}, ended.stamp
+            Round.Outcome.REFUSED, Decision("continue", f"{error.reason}.", ended.decision.numbers), {}, ended.stamp
         )
         with transaction.atomic():
             return _store(row, refused)
@@ -197,9 +197,19 @@ def _within_part(
 
 
 def _repetitions(experiment: Experiment, decision: Decision, budget: Budget, spent: Spent) -> dict[str, int]:
-    """Return the next repetitions within a budget; empty without room."""
+    """Return the next repetitions within a budget, and at most the project's quota.
+
+    They are empty if the budget has no room; a project that may queue none refuses them later.
+    """
     fitting = affordable(experiment.workload, decision.more, budget, spent)
-    return fitting if not decision.is_whole or sum(fitting.values()) == decision.trials else {}
+    if decision.is_whole:
+        return fitting if sum(fitting.values()) == decision.trials else {}
+    room = quotas.room_for_trials(experiment.project)
+    if room and sum(fitting.values()) > room:
+        fitting = affordable(
+            experiment.workload, decision.more, budget.model_copy(update={"trials": spent.trials + room}), spent
+        )
+    return fitting
 
 
 def _ended(row: Round, goal: Goal) -> _Ended:

@@ -105,7 +105,7 @@ def _of_trials(question: ExperimentQuestion, answer: Answer, drift: Drift | None
     excluded = sum(point.excluded.get(DISTURBED, 0) for point in question.points)
     if slowed or excluded:
         only = slowed_points(question)
-        only_at = listed_points(question.factors, only) if 0 < len(only) < len(measured) else ""
+        only_at = listed_points(question.factors, only, len(measured)) if 0 < len(only) < len(measured) else ""
         yield _note("other_load", *words.other_load(excluded + slowed, excluded, excluded + counted, only_at))
     once = measured_once(question)
     if 0 < len(once) < len(measured):  # others have the scatter that the sentence names

@@ -16,6 +16,8 @@ from analysis.statistics import Interval
 _DIGITS: Final = 2
 _VALUE_DIGITS: Final = 3
 _MOST_SIZES: Final = 4
+_MOST_POINTS: Final = 2
+"""Most points of several factors in a sentence."""
 _MOST_WORDS: Final = 25
 """Most words of a sentence."""
 _PLURAL: Final = re.compile(r"(?<=\w\w[^s])s(?= per |$)")
@@ -84,10 +86,10 @@ def point_words(factors: Sequence[Factor], parameters: Any) -> str:
     return ", ".join(levels)
 
 
-def listed_points(factors: Sequence[Factor], points: Sequence[Point]) -> str:
-    """Return "2 and 4 hosts", or "7 configurations"."""
-    if len(points) > _MOST_SIZES or not factors:
-        return numbers.plural(len(points), "configuration")
+def listed_points(factors: Sequence[Factor], points: Sequence[Point], count: int = 0) -> str:
+    """Return "2 and 4 hosts", "7 configurations", or "7 of 9 configurations"."""
+    if len(points) > (_MOST_SIZES if len(factors) == 1 else _MOST_POINTS) or not factors:
+        return f"{len(points)} of {count} configurations" if count else numbers.plural(len(points), "configuration")
     if len(factors) == 1 and factors[0].plural:
         return levels(factors[0], [point.parameters.get(factors[0].name) for point in points])
     return joined([point_words(factors, point.parameters) for point in points])

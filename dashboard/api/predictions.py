@@ -50,6 +50,7 @@ class CheckSerializer(serializers.Serializer[PredictionCheck]):
     other_link = serializers.IntegerField(
         help_text="Trials on another link according to their certificate; they check nothing."
     )
+    disturbed = serializers.IntegerField(help_text="Trials on the link that other load slowed; they check nothing.")
     measured_s = serializers.FloatField(allow_null=True, help_text="Median.")
     error = serializers.FloatField(allow_null=True, help_text="Predicted / measured - 1.")
     inside = serializers.BooleanField(allow_null=True, help_text="Whether the median is in the interval.")

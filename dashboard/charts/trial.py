@@ -54,13 +54,13 @@ def throughput_over_time(
         "yaxis": {"title": axis_title("Throughput", scale.unit), "rangemode": "tozero", "fixedrange": True},
         **moments(zero_s),
     }
-    if mean_bytes_per_s:
-        layout["shapes"] = [level_line("y", scale(mean_bytes_per_s), color="--ink-3", width=1, dash="dash")]
+    lines = [(mean_bytes_per_s, "mean", "--ink-3", "dash")] if mean_bytes_per_s else []
     if port_bytes_per_s and max(high, default=0.0) > port_bytes_per_s / 2:
-        rate = scale(port_bytes_per_s)
-        layout.setdefault("shapes", []).append(level_line("y", rate, color="--s2", width=1, dash="dot"))
-        label = {"x": 1, "xref": "paper", "xanchor": "right", "y": rate, "yanchor": "bottom", "showarrow": False}
-        layout["annotations"] = [{**label, "text": "rate of one port, one direction"}]
+        lines.append((port_bytes_per_s, "rate of one port, one direction", "--s2", "dot"))
+    label = {"x": 1, "xref": "paper", "xanchor": "right", "yanchor": "bottom", "showarrow": False}
+    if lines:
+        layout["shapes"] = [level_line("y", scale(at), color=hue, width=1, dash=dash) for at, _, hue, dash in lines]
+        layout["annotations"] = [{**label, "y": scale(at), "text": text} for at, text, *_ in lines]
     return {"data": data if wire_bytes else [], "layout": layout}
 
 

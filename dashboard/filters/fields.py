@@ -194,7 +194,11 @@ class _OrderOrMetric(django_filters.fields.ChoiceField):  # type: ignore[misc]
         is_metric_order, name, _ = metric_order(str(value))
         if is_metric_order:
             require_metric(name)
-        return is_metric_order or bool(super().valid_value(value))
+        is_valid = is_metric_order or bool(super().valid_value(value))
+        if not is_valid and is_metric(metric := str(value).removeprefix("-")):
+            sign = "-" if str(value).startswith("-") else ""
+            raise ValidationError("%(why)s", params={"why": f"Write {sign}metric:{metric} to order by this metric."})
+        return is_valid
 
 
 class MetricOrder(Order):

@@ -117,7 +117,7 @@ def limit_bytes(path_info: str) -> int:
     Bundles are larger than anything else that is sent; they are written to disk as they arrive.
     """
     if path_info.startswith("/account/"):
-        return MOST_ACCOUNT_BYTES
+        return min(MOST_ACCOUNT_BYTES, int(settings.MAX_BODY_BYTES))
     try:
         name = resolve(path_info).view_name
     except Resolver404:

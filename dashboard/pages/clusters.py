@@ -75,7 +75,7 @@ def facts(request: HttpRequest, slug: str) -> HttpResponse:
     # Facts that the form does not show stay.
     cluster.describe({name: value for name, value in cluster.facts.items() if name not in fields} | stated)
     messages.success(request, f"The facts of {cluster.name} are saved.", extra_tags="ok")
-    return redirect("clusters")
+    return redirect("cluster", slug)
 
 
 def _facts_form(

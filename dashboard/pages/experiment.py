@@ -50,6 +50,7 @@ from experiments.selectors import (
     is_open,
     progress_of,
     running_trials,
+    seconds_per_trial,
     waiting,
 )
 from experiments.selectors.changed_programs import last_program, replaced_file
@@ -95,8 +96,7 @@ def _repeatable(context: dict[str, Any]) -> dict[str, Any]:
     """
     progress, spec, configurations = context["progress"], context.get("spec"), context["configurations"]
     in_each = configurations * (2 if spec is not None and spec.control == EACH else 1)
-    left_s, took_s = context.get("left_s"), context["took_s"]
-    trial_s = took_s / progress.over if took_s else None
+    left_s, trial_s = context.get("left_s"), context["trial_s"]
     if left_s is not None and progress.queued:
         trial_s = left_s / (progress.queued + progress.active)
     counts = [(count, count * in_each) for count in MORE_REPETITIONS]
@@ -194,6 +194,7 @@ def _counts(experiment: Experiment) -> dict[str, Any]:
         "progress": progress,
         "repeats": experiment.trials.current().repeats().count() if progress.flagged else 0,
         "took_s": busy_seconds(experiment) if progress.is_over and progress.total else None,
+        "trial_s": seconds_per_trial(experiment) if progress.is_over and progress.total else None,
     }
 
 

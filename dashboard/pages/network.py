@@ -32,7 +32,7 @@ from dashboard.requests.idempotency import idempotent_redirect, redirect_or_refu
 from dashboard.requests.lookup import find_experiment
 from experiments.access import may_describe_clusters, may_predict, may_run_more, visible_experiments
 from experiments.errors import FieldError, InvalidSpec, RepositoryError
-from experiments.models import Configuration, Experiment, Network, Prediction
+from experiments.models import Experiment, Network, Prediction, Trial
 from experiments.selectors.diagnosis import answers_of
 from experiments.selectors.experiments import configuration_rows, progress_of, running_trials, waiting
 from experiments.selectors.network import make_prediction, network_studies, network_study_of
@@ -67,8 +67,8 @@ def index(request: HttpRequest) -> HttpResponse:
 
 
 def _to_study(user: Any, studies: QuerySet[Experiment]) -> list[Experiment]:
-    """Return the user's newest experiments of which a network study is possible."""
-    on_several_hosts = Configuration.objects.filter(hosts__gt=1, in_design=True).values("experiment")
+    """Return the user's newest experiments whose programs ran on several hosts."""
+    on_several_hosts = Trial.objects.counted().filter(configuration__hosts__gt=1).values("experiment")
     candidates = visible_experiments(user).filter(owner=user, pk__in=on_several_hosts)
     newest = (
         candidates.exclude(pk__in=studies.order_by().values("pk")).select_related("cluster").order_by("-created_at")

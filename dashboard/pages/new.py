@@ -310,7 +310,7 @@ def form_context(
     project: str = "",
 ) -> dict[str, Any]:
     """Return the context of the form, its preview, and the effects of an edit."""
-    clusters = list(_CLUSTERS.all())
+    clusters = list(Cluster.objects.filter(elsewhere=False).order_by("-enabled", "slug"))
     made: Preview | None = None
     change: Revision | None = None
     stale: Stale | None = None
@@ -343,5 +343,4 @@ def form_context(
             for workload in workloads.registry()
             if not workload.retired or workload.slug == draft.get("workload")
         ],
-        "clusters": clusters,
     }

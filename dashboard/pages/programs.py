@@ -19,6 +19,7 @@ from dashboard.panels.program.form import ProgramForm
 from dashboard.panels.program.output import FormFigure, read_form
 from experiments import workloads
 from experiments.access import may_register_programs, may_replace_program, visible_trials
+from experiments.common.storable import is_storable_text
 from experiments.errors import FieldError, InvalidSpec, ProgramInUse
 from experiments.models import Program
 from experiments.models.program import read_definition
@@ -37,15 +38,19 @@ def register(request: HttpRequest, name: str = "") -> HttpResponse:
     if request.method != "POST":
         return _form(request, latest, texts_of(latest.definition if latest else {}))
     texts = {path: str(text) for path, text in request.POST.items()}
+
+    def taken(new: str) -> list[FieldError]:
+        if name or not is_storable_text(new) or Program.latest(new) is None:
+            return []
+        return [FieldError("name", f"{new!r} is registered: choose another name, or edit that program")]
+
     try:
         if "fill" in request.POST:
             return _form(request, latest, texts_of(_imported(request)))
         texts |= _uploaded(request, texts)
         definition = definition_of(texts, latest.definition if latest else None)
-        if not name and Program.latest(taken := read_definition(definition).name):
-            raise InvalidSpec(
-                [FieldError("name", f"{taken!r} is registered: choose another name, or edit that program")]
-            )
+        if errors := taken(read_definition(definition).name):
+            raise InvalidSpec(errors)
         cautions = [] if "anyway" in request.POST else _new_cautions(definition, latest)
         if latest and "anyway" not in request.POST and may_replace_program(request.user, latest.slug):
             changed = read_definition(definition)
@@ -57,12 +62,13 @@ def register(request: HttpRequest, name: str = "") -> HttpResponse:
             return _form(request, latest, texts, cautions=cautions)
         program = queue.register_program(definition, author=request.user, name=name or None)
     except InvalidSpec as error:
-        return _form(request, latest, texts, at_rows(error, texts))
-    messages.success(
-        request,
-        f"{program.title} is {'changed' if latest else 'registered'}, version {program.version}.",
-        extra_tags="ok",
-    )
+        name_error = [] if "name" in error.by_path() else taken(texts.get("name", ""))
+        return _form(request, latest, texts, at_rows(InvalidSpec([*error.errors, *name_error]), texts))
+    if latest is not None and program.definition == latest.definition:
+        messages.info(request, f"Nothing was changed: {program.title} keeps version {program.version}.")
+    else:
+        done = "changed" if latest else "registered"
+        messages.success(request, f"{program.title} is {done}, version {program.version}.", extra_tags="ok")
     if workloads.is_absent(executable := program.definition["program"][0]):
         messages.warning(
             request, f"{executable} was not found on this machine: trials here would fail.", extra_tags="warn"

@@ -232,7 +232,9 @@ def _point(trial: Trial) -> str:
 def _title(trial: Trial) -> str:
     written = trial.experiment.specification
     counts = trial.kind == Kind.MEASURED and not trial.experiment.published and "goal" not in written
-    of = f" of {written.get('repetitions', 3)}" if counts else ""
+    count = written.get("repetitions", 3)
+    # Added trials and checks of predictions exceed the repetitions of the specification.
+    of = f" of {count}" if counts and trial.repetition <= count else ""
     again = f", attempt {trial.attempt}" if trial.attempt > 1 else ""
     again += ", repeated after a disturbed trial" if Trial.repeats_among([trial]) else ""
     return f"Trial at {_point(trial)}, {trial_role(trial.kind, trial.repetition)}{of}{again}"

@@ -19,6 +19,7 @@ from dashboard.people.forms import days_field
 from dashboard.people.notification_settings import ChoicesForm, of_account, send_test
 from dashboard.people.preferences import PreferencesForm
 from experiments.access import visible_projects
+from experiments.library import PUBLISHED_PROJECT
 from experiments.models import ApiToken, Membership, Preferences, Project
 from experiments.models.people.access import LONGEST_DAYS
 
@@ -39,7 +40,10 @@ class TokenForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.user = user
         project: Any = self.fields["project"]
-        project.queryset, project.empty_label = visible_projects(user).order_by("name"), "all my projects"
+        project.queryset, project.empty_label = (
+            visible_projects(user).exclude(slug=PUBLISHED_PROJECT).order_by("name"),
+            "all my projects",
+        )
 
     def clean_name(self) -> str:
         """Refuse the name of another valid token: lists and the change log show the name."""

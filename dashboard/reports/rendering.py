@@ -18,10 +18,11 @@ from django.utils import timezone
 from django.utils.safestring import SafeString, mark_safe
 
 from dashboard.charts.panel import Chart
-from dashboard.reports.markdown import Block, Part, blocks, parts_of
+from dashboard.reports.markdown import FIELD, Block, Part, blocks, parts_of
 from dashboard.reports.parts import Body, Source, errors_of
-from experiments.errors import InvalidSpec
+from experiments.errors import FieldError, InvalidSpec
 from experiments.models import Experiment, Report, ReportVersion
+from experiments.selectors.quotas import free_bytes
 
 _STYLES: Final = ("report-file.css", "rankwire.css", "media.css", "reports.css")
 _SCRIPTS: Final = ("print.js", "vendor/plotly.js", "charts.js", "chart-files.js")
@@ -75,7 +76,12 @@ def freeze(text: str, source: Source, before: Mapping[str, Any], *, anew: bool =
 
 
 def check_text(text: str, source: Source, previous: str = "") -> None:
-    """Raise InvalidSpec with the line of each error; ``previous`` parts may be hidden."""
+    """Raise InvalidSpec with the line of each error; ``previous`` parts may be hidden.
+
+    Versions count in no quota: they keep the reserve of the disk.
+    """
+    if free_bytes() < 0:
+        raise InvalidSpec([FieldError(FIELD, "cannot be saved: the disk of this installation is full")])
     parts = parts_of(text)
     before = {part.key for part in parts_of(previous)} if previous else ()
     if errors := errors_of(parts, source, before):

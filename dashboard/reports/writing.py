@@ -8,8 +8,8 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import redirect, render
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
@@ -20,7 +20,7 @@ from dashboard.reports.markdown import one_ending, parts_of
 from dashboard.reports.parts import Source, offered
 from dashboard.reports.rendering import check_text, freeze, pieces_of
 from dashboard.reports.views import changed_lines, find_report
-from dashboard.requests.idempotency import idempotent_redirect
+from dashboard.requests.idempotency import idempotent_redirect, redirect_or_refuse
 from dashboard.requests.lookup import find_experiment, query_value
 from experiments.access import may_delete_report, may_write_reports, report_projects, visible_experiments
 from experiments.errors import InvalidSpec, ReportChanged
@@ -188,13 +188,15 @@ def parts(request: HttpRequest) -> HttpResponse:
 @require_POST
 def restore(request: HttpRequest, pk: int, number: int) -> HttpResponse:
     report = _writable(request, pk)
-    if not report.versions.filter(number=number).exists():
-        raise Http404
+    earlier = get_object_or_404(report.versions, number=number)
     if number == report.version:
         messages.info(request, f"Version {number} is already the newest.")
         return redirect(report)
     try:
+        check_text(earlier.text, Source(request.user), earlier.text)
         report.restore(number, by=request.user)
+    except InvalidSpec as error:
+        messages.error(request, f"Not restored: {error}", extra_tags="bad")
     except ReportChanged as error:
         messages.error(request, f"{error} Nothing was restored; read that version first.", extra_tags="bad")
     else:
@@ -221,11 +223,12 @@ def of_experiment(request: HttpRequest, slug: str) -> HttpResponse:
 
     def create() -> HttpResponseRedirect:
         text = report_of(experiment, Source(request.user))
+        check_text(text, Source(request.user))
         note = f"Generated from {experiment.slug}"
         report = Report.write(project, experiment.name[:LONGEST_TITLE], text, {}, by=request.user, note=note)
         return redirect("report-edit", report.pk)
 
-    return idempotent_redirect(request, create)
+    return redirect_or_refuse(request, create, experiment)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -15,7 +15,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from experiments.errors import FieldError, InvalidSpec, RepositoryError
+from experiments.errors import FieldError, InvalidSpec, QuotaExceeded, RepositoryError
 from experiments.models import ApiToken, IdempotencyKey
 
 FIELD: Final = "once"
@@ -63,6 +63,8 @@ def redirect_or_refuse(
     """Return `idempotent_redirect`; show a RepositoryError's words at ``back``."""
     try:
         return idempotent_redirect(request, act)
+    except QuotaExceeded as error:
+        messages.error(request, error.reason, extra_tags="bad quota")
     except RepositoryError as error:
         messages.error(request, words(error), extra_tags="bad")
     return redirect(back)

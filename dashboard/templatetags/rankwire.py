@@ -32,7 +32,7 @@ from experiments.access import visible_deleted
 from experiments.files import COUNTERS_NAME, MEASURED_NAME, MPI_CALLS_NAME, MPI_PROFILE_NAME
 from experiments.metrics import is_metric
 from experiments.models import Artifact, Deleted, Experiment, LastSeen
-from experiments.selectors.experiments import busy_seconds
+from experiments.selectors.experiments import seconds_per_trial
 from experiments.specification.parameters import CLUSTER_PARAMETERS, LAUNCH_PARAMETERS, LINK_PARAMETERS
 from experiments.workloads import program_versions
 
@@ -68,8 +68,8 @@ def has_domain(context: Mapping[str, Any]) -> bool:
 @register.filter
 def repeat_outlook(experiment: Experiment, count: int) -> str:
     """Return the time that repeats take, and this machine's load if it runs them."""
-    seconds, ended = busy_seconds(experiment), experiment.trials.exclude(ended_at=None).count()
-    words = f"They take about {numbers.duration(count * seconds / ended)}." if seconds and ended else ""
+    seconds = seconds_per_trial(experiment)
+    words = f"They take about {numbers.duration(count * seconds)}." if seconds else ""
     if experiment.cluster is None or not experiment.cluster.traits.on_this_machine:
         return words
     now = load()

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 from pydantic.fields import FieldInfo
 
 from analysis.conclusions.observations.economics import ClusterFacts
@@ -52,10 +52,10 @@ class StatedFacts(BaseModel):
     """With its unit: 1.756 GHz."""
     operations_per_cycle: Positive | None = Field(None, title="Operations per cycle")
     """Floating-point operations of one core in one clock cycle: 2 in 2006, 16 with AVX2 and FMA."""
-    price: Positive | None = Field(None, title="Price")
-    """Price of the whole cluster."""
     currency: str | None = Field(None, title="Currency")
     """A sign or a short word: $, EUR."""
+    price: Positive | None = Field(None, title="Price")
+    """Price of the whole cluster."""
     watts: Power | None = Field(None, title="Power")
     """Of the whole cluster under load: 900 W."""
     idle_watts_per_host: Power | None = Field(None, title="Idle power")
@@ -87,6 +87,13 @@ class StatedFacts(BaseModel):
         if currency and not (len(currency) <= 8 and currency.isprintable() and " " not in currency):
             raise ValueError("must be a sign or one short word, such as $ or EUR")
         return currency
+
+    @field_validator("price", "price_per_host_hour", "price_per_kwh")
+    @classmethod
+    def _has_currency(cls, price: float | None, info: ValidationInfo) -> float | None:
+        if price and not info.data.get("currency", True):
+            raise ValueError("needs a currency: state it too, such as $ or EUR")
+        return price
 
 
 def fields() -> Mapping[str, FieldInfo]:

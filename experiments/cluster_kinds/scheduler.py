@@ -10,7 +10,7 @@ from pydantic import field_validator
 
 from experiments.cluster_kinds.base import ClusterKind, StoredCluster
 from experiments.cluster_kinds.hosts import HostAlias
-from experiments.cluster_kinds.settings import MPIRUN, HostSettings, Launcher, Login, Name, Word, stated
+from experiments.cluster_kinds.settings import MPIRUN, HostSettings, Launcher, Login, Name, Names, Word, stated
 from experiments.errors import FieldError
 
 _CLOCK: Final = r"(\d+:){0,2}\d+"
@@ -102,8 +102,8 @@ class SlurmSettings(SchedulerSettings):
     """Nodes that Slurm allots."""
 
     launcher_choices: ClassVar[tuple[Launcher, ...]] = (MPIRUN, "srun-pmix", "srun-pmi2")
-    partition: Name | None = stated(None, "Partition", "Queue", first=True, usual="Slurm's default")
-    """Partition of the jobs (sbatch --partition), such as compute."""
+    partition: Names | None = stated(None, "Partition", "Queue", first=True, usual="Slurm's default")
+    """Partition of the jobs (sbatch --partition), such as compute, or a list: compute,long."""
     account: Name | None = stated(None, "Account", "Queue", first=True)
     """Account that is charged (sbatch --account), such as physics."""
     qos: Name | None = stated(None, "Quality of service", "Queue")

@@ -25,6 +25,8 @@ def _as_name(text: str) -> str:
 
 Name = Annotated[str, AfterValidator(_as_name)]
 """A host, user or partition: nothing that ssh or Slurm could take for an option."""
+Names = Annotated[str, AfterValidator(lambda text: ",".join(map(_as_name, text.split(","))))]
+"""Names in a list with commas, of which the scheduler takes one."""
 Word = Annotated[str, Field(min_length=1)]
 
 

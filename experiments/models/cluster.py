@@ -129,11 +129,11 @@ class Cluster(models.Model):
     @classmethod
     def require(cls, slug: str) -> Cluster:
         """Return the enabled cluster ``slug``. Raise InvalidSpec at ``cluster``."""
-        usable = cls.objects.filter(enabled=True, elsewhere=False)
-        cluster = usable.filter(slug=slug).first()
-        if cluster is None:
-            slugs = ", ".join(usable.order_by("slug").values_list("slug", flat=True)) or "none"
-            message = f"the cluster {slug!r} is unknown or switched off; known: {slugs}"
+        of_here = cls.objects.filter(elsewhere=False)
+        cluster = of_here.filter(slug=slug).first()
+        if cluster is None or not cluster.enabled:
+            slugs = ", ".join(of_here.filter(enabled=True).order_by("slug").values_list("slug", flat=True)) or "none"
+            message = f"the cluster {slug!r} is {'switched off' if cluster else 'unknown'}; switched on: {slugs}"
             raise InvalidSpec([FieldError("cluster", message)])
         return cluster
 

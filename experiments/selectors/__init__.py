@@ -15,5 +15,6 @@ from experiments.selectors.experiments import (
     related_publications,
     repetitions_of,
     running_trials,
+    seconds_per_trial,
     waiting,
 )

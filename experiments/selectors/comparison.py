@@ -28,6 +28,8 @@ from experiments.traffic import in_statistics, is_traffic
 
 TIME: Final = "elapsed_s"
 _ALWAYS_READ: Final = (TIME, "cpu_mean_rank_s", "packets")
+_COUNTS_OF_PACKETS: Final = frozenset({"captured", "received_by_filter", "wire_packets_estimated"})
+"""Counters of the capture that are traffic too: other counters describe why a capture is flagged."""
 _OWN_FIGURES: Final = 3
 """Number of a workload's figures of merit that are read at every common point."""
 
@@ -210,13 +212,18 @@ def _values(trials: Sequence[Sequence[Trial]], scope: str) -> tuple[list[dict[st
     by_member: list[dict[str, list[float]]] = [{} for _ in trials]
     for metric, values in measured.items():
         counts = ~np.isnan(values)
-        if is_traffic(metric, scope):
+        if _is_of_capture(metric, scope):
             counts &= is_clean
         for rows, member in zip(owned, by_member, strict=True):
             if (mine := values[rows & counts]).size:
                 member[metric] = mine.tolist()
-    excluded = in_order({name for name in measured if is_traffic(name, scope)}.difference(*by_member))
+    excluded = in_order({name for name in measured if _is_of_capture(name, scope)}.difference(*by_member))
     return by_member, tuple(excluded)
+
+
+def _is_of_capture(metric: str, scope: str) -> bool:
+    """Return whether flagged captures give no value: traffic, or counts of packets."""
+    return is_traffic(metric, scope) or metric in _COUNTS_OF_PACKETS
 
 
 def _drawn(series: Series, base: int) -> Iterator[str]:

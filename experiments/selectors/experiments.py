@@ -194,6 +194,12 @@ def busy_seconds(experiment: Experiment) -> float | None:
     return None if seconds is None else float(seconds)
 
 
+def seconds_per_trial(experiment: Experiment) -> float | None:
+    """Return the mean time of a trial, from the first preparation to the last end."""
+    ended = experiment.trials.filter(preparing_at__isnull=False, ended_at__isnull=False).count()
+    return seconds / ended if ended and (seconds := busy_seconds(experiment)) else None
+
+
 def configuration_rows(experiment: Experiment, metrics: Sequence[str], *, scope: str = "all") -> list[ConfigurationRow]:
     """Return the current design with trials and values, in three queries."""
     rows = {

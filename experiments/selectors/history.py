@@ -45,6 +45,8 @@ class ConfigurationHistory:
     flagged: list[int]
     """Trials with a flagged capture, whose traffic is excluded."""
     cut: bool
+    excluded: int
+    """Further trials of its time that other load slowed, with an undisturbed one of their experiment."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -65,7 +67,7 @@ class ConfigurationHistory:
 def history_of(user: Any, configuration: str, cluster: str, metric: str) -> ConfigurationHistory:
     """Return the history of a configuration (hash) on a cluster (slug).
 
-    Visible, measured trials only; five queries. Raise Configuration.DoesNotExist if there is none.
+    Visible, measured trials only; six queries. Raise Configuration.DoesNotExist if there is none.
     """
     columns = ("pk", "value", "ended_at", "experiment__slug", "environment_id", "slowed", "trust")
     slowed = ExpressionWrapper(disturbed(), BooleanField())
@@ -73,6 +75,10 @@ def history_of(user: Any, configuration: str, cluster: str, metric: str) -> Conf
     if not newest:
         raise Configuration.DoesNotExist
     rows = [row for row in newest[:MOST_TRIALS][::-1] if row[1] is not None]
+    cut, slowed_trials = (
+        len(newest) > MOST_TRIALS,
+        trials_of(user, configuration, cluster).filter(excluded_as_disturbed()),
+    )
     entries = [Entry(*row[:-1]) for row in rows if in_statistics(row[-1], metric)]
     last = Trial.objects.select_related("configuration__experiment", "cluster").get(pk=newest[0][0])
     # Marks of the same configuration in hidden experiments have reasons that are not for this user.
@@ -89,7 +95,8 @@ def history_of(user: Any, configuration: str, cluster: str, metric: str) -> Conf
             Measurement.objects.filter(trial=last, scope="all").values_list("metric", flat=True).order_by("metric")
         ),
         flagged=[row[0] for row in rows if not in_statistics(row[-1], metric)],
-        cut=len(newest) > MOST_TRIALS,
+        cut=cut,
+        excluded=slowed_trials.filter(**({"ended_at__gte": rows[0][2]} if cut and rows else {})).count(),
     )
 
 

@@ -56,6 +56,8 @@ class ListedHistory:
     history: History
     stepped_at: int | None
     """First trial of the last step; None if there is no step."""
+    excluded: int = 0
+    """Trials of the listed experiments that other load slowed, with an undisturbed one of theirs."""
 
     def to_dict(self) -> dict[str, Any]:
         history, changes = self.history, self.history.changes
@@ -142,7 +144,8 @@ def _listed_history(
     history = _history(trials, expected)
     stepped_at = trials[history.changes[-1].index][1] if history.changes else None
     count = row.trials if len(trials) == MOST_TRIALS else len(trials)  # stored counts include slowed trials
-    return ListedHistory(newest, count, row.experiments, _moment(trials[-1][0]), history, stepped_at)
+    excluded = max(0, row.trials - count)
+    return ListedHistory(newest, count, row.experiments, _moment(trials[-1][0]), history, stepped_at, excluded)
 
 
 def _moment(seconds: float) -> datetime:

@@ -36,7 +36,9 @@ _AS_HERE_S: Final = 50e-6
 """Tolerance of properties that were not swept: the scatter of certificates."""
 _TOO_FAST: Final = 1.05
 _BUILT_S: Final = 20e-6
-"""Tolerance of a delay."""
+_BUILT: Final = 0.25
+"""Tolerance of a delay, and most share of it."""
+_LEAST_EMULATED_S: Final = 1e-6
 _DIGITS: Final = 4
 
 
@@ -214,7 +216,8 @@ def _obstacle(experiment: Experiment, fitted: FittedNetwork, link: Link) -> str:
         return (
             f"Links of {cluster.name} can be certified up to {fastest}: a faster network can be predicted, not built."
         )
-    if link.delay_s < made - _BUILT_S and abs(link.delay_s - least) > _BUILT_S:
+    slack = min(_BUILT_S, _BUILT * link.delay_s)
+    if link.delay_s < made - slack and abs(link.delay_s - least) > slack:
         words = f"a delay of {amount(least, 's', 2)}, or of at least {amount(made, 's', 2)} if it is emulated"
         return f"Links of {cluster.name} have {words}: this network cannot be built."
     return ""
@@ -222,12 +225,13 @@ def _obstacle(experiment: Experiment, fitted: FittedNetwork, link: Link) -> str:
 
 def _configuration(fitted: FittedNetwork, link: Link) -> dict[str, Any]:
     """Return the parameters of trials whose certificates come near ``link``."""
-    _, made = _added(fitted)
-    delays = [float(p.parameters.get(DELAY) or 0.0) for p in fitted.points]
+    least, made = _added(fitted)
+    emulated = [delay for p in fitted.points if (delay := float(p.parameters.get(DELAY) or 0.0))]
     rates = [(float(p.parameters[RATE]), p.link.get(RATE)) for p in fitted.points if p.parameters.get(RATE)]
     share = median([certified / requested for requested, certified in rates if certified] or [1.0])
-    is_made = link.delay_s >= made - _BUILT_S
-    delay = _near(max(0.0, link.delay_s - made), delays, _SAME_DELAY_S) if is_made else 0.0
+    added = max(_LEAST_EMULATED_S, link.delay_s - made)
+    is_bare = abs(link.delay_s - least) <= max(made - link.delay_s, _SAME_DELAY_S)
+    delay = _near(added, emulated, _SAME_DELAY_S) if emulated and not is_bare else 0.0
     rate = _near(link.rate_bps / share, [requested for requested, _ in rates], 0.0)
     return {**fitted.points[0].parameters, DELAY: delay, RATE: rate, LOSS: link.loss}
 

@@ -14,6 +14,7 @@ from django.db.models.fields.json import KT
 from experiments.access import visible_experiments
 from experiments.errors import FieldError, InvalidSpec
 from experiments.models import UNFINISHED, Experiment, Kind, Measurement, Prediction, State, Trial
+from experiments.models.states import disturbed
 from experiments.revision import MorePoints, plan_configuration
 
 TRIALS: Final = 2
@@ -32,9 +33,11 @@ class PredictionCheck:
     waiting: int = 0
     """Number of unfinished trials."""
     seconds: tuple[float, ...] = ()
-    """Times of trials on the requested link."""
+    """Times of undisturbed trials on the requested link."""
     other_link: int = 0
     """Trials whose certificate shows another link: they check nothing."""
+    disturbed: int = 0
+    """Trials on the requested link that other load slowed: they check nothing."""
 
     @property
     def measured_s(self) -> float | None:
@@ -74,7 +77,7 @@ def checks_of(predictions: Iterable[Prediction]) -> dict[int, PredictionCheck]:
     trials = _trials(
         {prediction.experiment_id for prediction in rows}, {prediction.configuration_hash for prediction in rows} - {""}
     )
-    finished = [key for listed in trials.values() for key, state, link_kept in listed if state == State.FINISHED]
+    finished = [key for listed in trials.values() for key, state, *_ in listed if state == State.FINISHED]
     values = Measurement.objects.filter(trial__in=finished, scope=Measurement.Scope.ALL)
     times = {
         (trial, metric): value
@@ -90,32 +93,35 @@ def checks_of(predictions: Iterable[Prediction]) -> dict[int, PredictionCheck]:
     }
 
 
-_Row = tuple[int, str, str | None]
-"""(key of a trial, its state, the certificate's ``kept`` as JSON text)."""
+_Row = tuple[int, str, bool, str | None]
+"""(key of a trial, its state, whether other load slowed it, the certificate's ``kept`` as JSON text)."""
 
 
 def _trials(experiments: set[int], hashes: set[str]) -> dict[tuple[int, int | None, str], list[_Row]]:
-    rows = Trial.objects.filter(
+    of_links = Trial.objects.filter(
         experiment__in=experiments, configuration__hash__in=hashes, kind=Kind.MEASURED, superseded=False
-    ).order_by("pk")
+    )
+    rows = of_links.annotate(is_disturbed=disturbed()).order_by("pk")
     trials: dict[tuple[int, int | None, str], list[_Row]] = defaultdict(list)
-    names = ("experiment_id", "cluster_id", "configuration__hash", "pk", "state")
-    for experiment, cluster, key, *row, link_kept in rows.values_list(*names, KT("certificate__kept")):
-        trials[experiment, cluster, key].append((row[0], row[1], link_kept))
+    names = ("experiment_id", "cluster_id", "configuration__hash", "pk", "state", "is_disturbed")
+    for experiment, cluster, key, *row in rows.values_list(*names, KT("certificate__kept")):
+        trials[experiment, cluster, key].append((row[0], row[1], row[2], row[3]))
     return trials
 
 
 def _check(prediction: Prediction, rows: Sequence[_Row], times: dict[tuple[int, str], float]) -> PredictionCheck:
     earlier = {*prediction.evidence, *prediction.ended}
     later = [row for row in rows if row[0] not in earlier]
-    ended = [(key, link_kept) for key, state, link_kept in later if state == State.FINISHED]
-    as_asked = [key for key, link_kept in ended if link_kept != "false"]
+    ended = [row for row in later if row[1] == State.FINISHED]
+    on_link = [(key, is_disturbed) for key, _, is_disturbed, link_kept in ended if link_kept != "false"]
+    checking = [key for key, is_disturbed in on_link if not is_disturbed]
     return PredictionCheck(
         prediction,
         trials=tuple(key for key, *_ in later),
-        waiting=sum(state in UNFINISHED for _, state, _ in later),
-        seconds=tuple(times[key, prediction.metric] for key in as_asked if (key, prediction.metric) in times),
-        other_link=len(ended) - len(as_asked),
+        waiting=sum(state in UNFINISHED for _, state, *_ in later),
+        seconds=tuple(times[key, prediction.metric] for key in checking if (key, prediction.metric) in times),
+        other_link=len(ended) - len(on_link),
+        disturbed=len(on_link) - len(checking),
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from statistics import median
 from typing import Any, Final
 
 from analysis.conclusions import Accepted, Deciding, ExperimentQuestion, Factor, Scatter, kind_of, pooled
@@ -20,6 +19,7 @@ from experiments.common import external_figures
 from experiments.metrics import deciding_metric, find
 from experiments.models import METRIC_SOURCES, Experiment, Kind, Measurement, Round, State, Trial
 from experiments.selectors.designs import are_networks, is_ladder, is_number, loads_of, varying
+from experiments.selectors.experiments import seconds_per_trial
 from experiments.selectors.goals import goal_of
 from experiments.selectors.searches import searched_of, searching_spec
 from experiments.specification import ExperimentSpec
@@ -79,7 +79,7 @@ def question_of(experiment: Experiment, study: Study) -> ExperimentQuestion:
         own_time=own_time.time if own_time else "",
         own_cpu_percent=own_time.cpu_percent if own_time else "",
         measured_part=_measured_part(workload, deciding),
-        trial_s=_trial_s(experiment),
+        trial_s=seconds_per_trial(experiment),
         share=share,
         equal=equal,
         changed_programs=study.changed_programs,
@@ -128,7 +128,7 @@ def _of_search(
         points=[point for point in points if len(point.values.get(metric.id, ()))],
         deciding=Deciding(metric.id, metric.label, metric.unit, metric.direction == "higher"),
         factors=factors,
-        trial_s=_trial_s(experiment),
+        trial_s=seconds_per_trial(experiment),
         share=share_of(max(1, looks)),
         equal=1 + (spec.goal.matters if spec.goal is not None else 0.0),
         search=searched_of(experiment, spec),
@@ -359,14 +359,3 @@ def _peak(experiment: Experiment, workload: WorkloadDefinition | None, deciding:
         stated = experiment.cluster.facts
     peak = facts_of(stated).peak_flops
     return None if peak is None else peak / 1e9
-
-
-def _trial_s(experiment: Experiment) -> float | None:
-    """Return the median time that a finished trial held its hosts."""
-    spans = Trial.objects.current().filter(experiment=experiment, state=State.FINISHED, preparing_at__isnull=False)
-    seconds = [
-        (ended - started).total_seconds()
-        for started, ended in spans.values_list("preparing_at", "ended_at")[:100]
-        if started is not None and ended is not None and ended >= started
-    ]
-    return median(seconds) if seconds else None

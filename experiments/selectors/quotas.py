@@ -14,8 +14,8 @@ from django.db import transaction
 from django.db.models import Count, Q, Sum
 from django.utils import timezone
 
-from analysis.numbers import grouped, plural, significant
-from experiments.errors import CannotExport, FieldError, InvalidSpec
+from analysis.numbers import duration, grouped, plural, significant
+from experiments.errors import CannotExport, FieldError, QuotaExceeded
 from experiments.models import Artifact, BackgroundTask, Deleted, Project, State, Trial
 from experiments.models.usage import machine_hours
 
@@ -113,10 +113,11 @@ def problems(project: Project, *, waiting: int, adding: int, capturing: bool) ->
     ]
     most = _most(project.most_queued_trials, settings.QUOTA_QUEUED_TRIALS)
     if most and waiting + adding > most:
-        words = f"project {project.name} may have at most {plural(most, 'trial')} queued at once"
-        refused.append(
-            FieldError("repetitions", f"{words}; {grouped(waiting)} are queued, and this would add {grouped(adding)}")
+        words = (
+            f"{plural(adding, 'trial')} would be more than the quota allows: project {project.name} may have at most "
+            f"{plural(most, 'trial')} queued at once, and {grouped(waiting)} are. Queue fewer; superusers change quotas"
         )
+        refused.append(FieldError("repetitions", words))
     return refused
 
 
@@ -126,9 +127,9 @@ def free_bytes() -> int:
 
 
 def export_limits(stream: IO[bytes], username: str, alive: Callable[[], object] = lambda: None) -> Callable[[], None]:
-    """Return a check of a user's export, to call while it is written.
+    """Return a check of a user's export to ``stream``.
 
-    It looks at ``stream`` and calls ``alive`` twice a second. All exports of a user take a quarter of the free disk at most; the
+    It looks, and calls ``alive``, twice a second. All exports of a user take a quarter of the free disk at most; the
     processor time is that of all threads. Raise CannotExport.
     """
     exports = BackgroundTask.objects.filter(owner__username=username, kind=BackgroundTask.Kind.EXPORT)
@@ -141,12 +142,18 @@ def export_limits(stream: IO[bytes], username: str, alive: Callable[[], object] 
             return
         following = time.monotonic() + _CHECKED_EVERY_S
         if time.process_time() > end:
-            raise CannotExport(f"It takes more than {EXPORT_CPU_S / 60:.0f} minutes of CPU time. {_SMALLER}")
+            raise CannotExport(f"It takes more than {duration(EXPORT_CPU_S)} of CPU time. {_SMALLER}")
         if stream.tell() > most or free_bytes() < 0:
             raise CannotExport(f"Your exports may take a quarter of the free disk, and this is larger. {_SMALLER}")
         alive()
 
     return check
+
+
+def room_for_trials(project: Project) -> int | None:
+    """Return how many more trials the project may queue now; None without limit."""
+    most = _most(project.most_queued_trials, settings.QUOTA_QUEUED_TRIALS)
+    return max(0, most - waiting_trials(project)) if most else None
 
 
 def waiting_trials(project: Project) -> int:
@@ -157,7 +164,7 @@ def waiting_trials(project: Project) -> int:
 def within_quotas(project: Project, *, capturing: bool = True) -> Iterator[None]:
     """Queue trials in a block that holds the project's lock, within its quotas.
 
-    Raise InvalidSpec at the end, with nothing stored, if too many were added. Removing trials is always allowed.
+    Raise QuotaExceeded at the end, with nothing stored, if too many were added. Removing trials is always allowed.
     """
     with transaction.atomic():
         # No key: experiments that refer to the project can still be stored.
@@ -167,7 +174,7 @@ def within_quotas(project: Project, *, capturing: bool = True) -> Iterator[None]
         adding = waiting_trials(locked) - before
         refused = problems(locked, waiting=before, adding=adding, capturing=capturing) if adding > 0 else []
         if refused:
-            raise InvalidSpec(refused)
+            raise QuotaExceeded(refused)
 
 
 def _most(limit: int | None, default: Any) -> int:

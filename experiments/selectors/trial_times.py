@@ -54,7 +54,7 @@ class Estimate:
             return "rough guess, no past trial"
         trials = plural(self.past_trials, "past trial")
         if self.of_other_hosts or self.of_other_links:
-            return f"rough guess from {trials} with other {'hosts' if self.of_other_hosts else 'links'}"
+            return f"rough guess from {trials}, other {'hosts' if self.of_other_hosts else 'links'}"
         return f"scaled from {trials} of the workload" if self.scaled else trials
 
     def at_least(self, elapsed_s: float) -> Estimate:

@@ -6,7 +6,11 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
+import pytest
+
+from config import supervisor
 from config.services.lease import ROOT
 
 PROGRAM = """
@@ -105,3 +109,14 @@ def test_words_of_visitors_are_no_records_and_no_commands_of_a_terminal() -> Non
     lines = run("console", FORGED).splitlines()
     assert [number for number, line in enumerate(lines) if line.startswith("20")] == [0, 2, 3]
     assert all(line.isprintable() for line in lines)
+
+
+def test_large_logs_move_while_their_programs_write_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervisor, "MOST_LOG_BYTES", 10)
+    log = tmp_path / "web.log"
+    with log.open("ab", buffering=0) as program:  # as config/services/children.py opens it
+        for text in (b"the first text", b"the second text", b"the end"):
+            program.write(text)
+            supervisor.bound_logs(tmp_path)
+    assert log.read_bytes() == b"the end"
+    assert (tmp_path / "web.log.1").read_bytes() == b"the second text"

@@ -61,7 +61,8 @@ def test_it_refuses_clusters_that_are_unknown_or_switched_off(slug: str) -> None
     Cluster.objects.filter(slug="local").update(enabled=False)
     with pytest.raises(InvalidSpec) as caught:
         Experiment.submit(specification(cluster=slug), project=project)
-    message = f"the cluster {slug!r} is unknown or switched off; known: testbed"
+    why = {"nowhere": "unknown", "local": "switched off"}[slug]
+    message = f"the cluster {slug!r} is {why}; switched on: testbed"
     assert caught.value.by_path() == {"cluster": [message]}
     assert not Experiment.objects.exists()
 

@@ -275,6 +275,7 @@ def test_one_more_round_refuses_budgets_beyond_their_limits(db: None) -> None:
 def test_used_up_quota_ends_the_rounds(db: None) -> None:
     experiment = submit({"until": "0.5 %"})
     end_trials(experiment, sd=0.1)
+    submit({"until": "answered"}, name="waiting")
     experiment.project.most_queued_trials = 1
     experiment.project.save()
 
@@ -282,6 +283,18 @@ def test_used_up_quota_ends_the_rounds(db: None) -> None:
 
     assert experiment.rounds.get().outcome == "refused"
     assert not experiment.trials.filter(state=State.QUEUED).exists()
+
+
+def test_rounds_take_as_many_trials_as_the_quota_allows(db: None) -> None:
+    experiment = submit({"until": "0.5 %", "budget": {"trials": 13}})
+    end_trials(experiment, sd=0.1)
+    experiment.project.most_queued_trials = 2
+    experiment.project.save()
+
+    assert rounds.decide_round(experiment.pk)
+    assert experiment.rounds.latest("number").queued == experiment.trials.filter(state=State.QUEUED).count() == 2
+    assert run_to_end(experiment, sd=0.1)[-1].outcome == "budget"
+    assert rounds.one_more_round(experiment, Budget(trials=5)) == 2
 
 
 def test_round_without_results_stops(db: None) -> None:

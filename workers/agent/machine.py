@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.common.processors import core_count, cores
-from workers.agent.mpi_files import opened
+from workers.agent.mpi_files import opened, shared_libraries
 from workers.agent.variables import without_job
 
 QUESTION_LIMIT_S = 10.0
@@ -234,9 +234,7 @@ def _libraries(path: Path, _changed_ns: int) -> tuple[str, ...]:
 
     A library that only a job's variables lead to has the name that the program requests: libmpi.so.40.
     """
-    words = [line.split() for line in _output("ldd", str(path)).splitlines()]
-    needed = [fields for fields in words if len(fields) > 3 and fields[1] == "=>"]
-    return tuple(sorted(f[0] if f[2] == "not" else Path(f[2]).resolve().name for f in needed))
+    return tuple(shared_libraries(path, os.environ.get("LD_LIBRARY_PATH", "").split(":")))
 
 
 def _git_commit(directory: Path) -> str | None:

@@ -16,11 +16,12 @@ from typing import BinaryIO, NamedTuple
 
 MAGIC = b"\x7fELF\x02\x01"  # of 64 bits, the least significant byte first
 TYPE_LOAD, TYPE_DYNAMIC = 1, 2
-END, NEEDED, STRINGS, OWN_NAME, RPATH, RUNPATH = 0, 1, 5, 14, 15, 29
+END, NEEDED, STRINGS, STRINGS_BYTES, OWN_NAME, RPATH, RUNPATH = 0, 1, 5, 10, 14, 15, 29
 SYSTEM_PLACES = ("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib")
 LOADER_SETTINGS = "/etc/ld.so.conf.d"
 PARTS = re.compile(r"libmpi|libopen-(rte|pal)|libprrte")
 NOT_FOLLOWED = re.compile(r"(libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+|ld-linux[^.]*)\.")
+LOADER = re.compile(r"ld(-linux|64|\.so)")
 PYTHON = re.compile(r"python[\d.]*")
 ALIKE = ("libmpi.so", "libmpi.so.12", "libmpi.so.40")
 INTERFACES = {"openmpi": "libmpi.so.40", "mpich": "libmpi.so.12", "impi": "libmpi.so.12"}
@@ -165,6 +166,25 @@ def _libraries(file: Path, places: Sequence[str]) -> list[str]:
     return []
 
 
+def shared_libraries(file: Path, places: Sequence[str]) -> list[str]:
+    """Return the names of all libraries that a program loads, with their versions.
+
+    Not by ldd, which executes code of a program that it shall describe (DT_AUDIT).
+    """
+    seen: dict[str, Path | None] = {}
+    waiting, everywhere = [file], [*places, *_system_places()]
+    for current in waiting:  # it grows
+        needed, run_path, _name = _dynamic(current)
+        here = [part.replace("$ORIGIN", str(current.parent)) for part in run_path]
+        if current is file:
+            everywhere = [*here, *everywhere]
+        for name in needed:
+            if name not in seen and len(seen) < MOST_WORDS and not LOADER.match(name):
+                seen[name] = path = _find(name, [*here, *everywhere])
+                waiting += [path] if path is not None else []
+    return sorted(name if path is None else os.path.basename(os.path.realpath(path)) for name, path in seen.items())  # noqa: PTH119
+
+
 def _find(name: str, places: Sequence[str]) -> Path | None:
     paths = (Path(directory, name) for directory in places if directory.startswith("/"))
     return next((path for path in paths if os.path.isfile(path)), None)  # noqa: PTH113 - that of Path raises for long names
@@ -208,7 +228,8 @@ def _dynamic(file: Path) -> Dynamic:
                 entry for entry in segments if entry[0] == TYPE_LOAD and entry[3] <= address < entry[3] + entry[5]
             )
             stream.seek(held[2] + address - held[3])
-            strings = stream.read(MOST_DYNAMIC_BYTES)
+            length = next((value for tag, value in entries if tag == STRINGS_BYTES), MOST_DYNAMIC_BYTES)
+            strings = stream.read(min(length, MOST_DYNAMIC_BYTES))
     except (OSError, ValueError, struct.error, StopIteration):
         return NOTHING  # a static program needs nothing
 

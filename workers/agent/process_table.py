@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -26,6 +27,11 @@ class Entry(NamedTuple):
     """CPU time of its children that have ended."""
     processor: int
     """The core that it used last."""
+
+    @property
+    def has_ended(self) -> bool:
+        """True for a zombie, but not if its first thread alone has ended."""
+        return self.state == "Z" and self.threads == 1
 
 
 def entries() -> Iterator[Entry]:
@@ -88,12 +94,12 @@ def _add_descendants(ancestor: int, children: dict[int, list[Entry]], below: dic
 
 def descendants(ancestor: int, spared_sessions: frozenset[int] = frozenset()) -> list[Entry]:
     """Return the living descendants of `ancestor` outside the spared sessions."""
-    return [entry for entry in tree(ancestor) if entry.session not in spared_sessions and entry.state != "Z"]
+    return [entry for entry in tree(ancestor) if entry.session not in spared_sessions and not entry.has_ended]
 
 
 def private_memory_bytes(pid: int) -> int:
     """Return the resident memory of a process alone; 0 if it has ended."""
-    return _bytes_of(f"/proc/{pid}/status", "RssAnon")
+    return _memory_bytes(pid, "status", "RssAnon")
 
 
 def shared_memory_bytes(pid: int, *, proportional: bool = False) -> int:
@@ -102,13 +108,23 @@ def shared_memory_bytes(pid: int, *, proportional: bool = False) -> int:
     Files of a disk are left out. `proportional`: its share of each page, which costs a look at all of them (Linux 5.3).
     """
     if proportional:
-        return _bytes_of(f"/proc/{pid}/smaps_rollup", "Pss_Shmem")
-    return _bytes_of(f"/proc/{pid}/status", "RssShmem")
+        return _memory_bytes(pid, "smaps_rollup", "Pss_Shmem")
+    return _memory_bytes(pid, "status", "RssShmem")
 
 
 def available_memory_bytes() -> int:
     """Return the memory that programs may take without swapping (MemAvailable)."""
     return _bytes_of("/proc/meminfo", "MemAvailable")
+
+
+def _memory_bytes(pid: int, file: str, name: str) -> int:
+    """Return a size of a process; its first thread has none if others alone remain."""
+    if of_first := _bytes_of(f"/proc/{pid}/{file}", name):
+        return of_first
+    with contextlib.suppress(OSError):
+        sizes = (_bytes_of(f"/proc/{thread}/{file}", name) for thread in os.listdir(f"/proc/{pid}/task"))  # noqa: PTH208
+        return next(filter(None, sizes), 0)
+    return 0
 
 
 def _bytes_of(file: str, name: str) -> int:

@@ -260,7 +260,7 @@ def page(names: Sequence[str], skip: int) -> rpc.Message:
 
 
 def _belongs(entry: process_table.Entry, mark: bytes) -> bool:
-    if entry.state == "Z":
+    if entry.has_ended:
         return False
     try:
         directory = os.readlink(b"/proc/%d/cwd" % entry.pid)  # noqa: PTH115 - bytes, and a hot path

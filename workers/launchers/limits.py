@@ -98,7 +98,7 @@ class Limits:
 
     def refusal(self, program: Path) -> str:
         """Return why programs of a trial cannot be this file, as a sentence; else empty."""
-        if self._hides(program):
+        if self.hides(program):
             return f"The program {program} is in a directory that trials cannot see: install it elsewhere."
         if os.geteuid() == 0 and program.stat().st_mode & FOR_OTHERS != FOR_OTHERS:
             return f"The program {program} is closed to others, and trials run as a user of their own: chmod o+rx it."
@@ -114,14 +114,15 @@ class Limits:
 
     def _is_visible(self, path: str) -> bool:
         file = Path(path).resolve()
-        if self._hides(file):
+        if self.hides(file):
             return False
         with contextlib.suppress(OSError):
             mode = file.stat().st_mode
             return stat.S_ISREG(mode) and (os.geteuid() != 0 or bool(mode & stat.S_IROTH))
         return True
 
-    def _hides(self, file: Path) -> bool:
+    def hides(self, file: Path) -> bool:
+        """Return whether programs of trials cannot see a file, or can write it."""
         return bool({file, *file.parents} & {path.resolve() for path in self.hidden})
 
     def read_text(self, path: str) -> str:
@@ -131,7 +132,7 @@ class Limits:
     def _may_read(self, descriptor: int) -> bool:
         """Judge the file that was really opened, whatever links led to it."""
         file = Path(f"/proc/self/fd/{descriptor}").readlink()
-        if self._hides(file) or Path(tempfile.gettempdir()).resolve() in file.parents:
+        if self.hides(file) or Path(tempfile.gettempdir()).resolve() in file.parents:
             return False
         return os.geteuid() != 0 or (bool(os.fstat(descriptor).st_mode & stat.S_IROTH) and _open_to_others(file.parent))
 

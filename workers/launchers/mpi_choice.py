@@ -7,12 +7,14 @@ import os
 import re
 import stat
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol
 
 from workers.agent import machine, mpi_files
 from workers.hosts.programs import find_program, search_path
 from workers.launchers.job import Job, Launch
+from workers.launchers.limits import Limits
 
 AUTO: Final = "auto"
 OPEN_MPI: Final = "Open MPI"
@@ -108,23 +110,41 @@ def chosen_here(job: Job, path: str | None = None) -> Job:
     """Return the job with its launch on this machine; ``path``: PATH of its programs."""
     variables = {"PATH": path or search_path(), **job.environment}
     loaded = mpi_files.loaded_by(job.program, variables, str(job.workdir))
-    return dataclasses.replace(job, launch=chosen(_ThisMachine(), loaded))
+    # A link in their paths could lead elsewhere a moment later.
+    directories = [os.path.realpath(os.path.dirname(name)) if name.startswith("/") else "" for name in loaded]  # noqa: PTH120
+    real = [str(Path(directory, Path(name).name)) for directory, name in zip(directories, loaded, strict=True)]
+    return dataclasses.replace(job, launch=chosen(_ThisMachine(job.limits), real))
 
 
 class _ThisMachine:
+    def __init__(self, limits: Limits | None = None) -> None:
+        self._limits = limits or Limits()
+
     def find(self, program: str) -> str | None:
-        """Return a program that only root can change, as it runs unconfined."""
+        """Return a program that only root or this user can change: it runs unconfined.
+
+        Programs of trials may be of this user, too: their directories are hidden ones.
+        """
         path = find_program(program)
         if path is None:
             return None
-        status = Path(path).stat()
-        ours = status.st_uid in (0, os.geteuid()) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-        return path if ours else None
+        file = Path(path)
+        with suppress(OSError):
+            is_ours = _is_ours(file, stat.S_IWGRP | stat.S_IWOTH) and not self._limits.hides(file)
+            near = file.parents if "/" in program else ()
+            return path if is_ours and all(_is_ours(directory, stat.S_IWOTH) for directory in near) else None
+        return None
 
     def version(self, program: str) -> str | None:
         if self.find(program) is None:
             return None
         return machine.mpi_version(program, {"PATH": search_path()})
+
+
+def _is_ours(path: Path, foreign: int) -> bool:
+    """Return whether root or this user owns a path, without rights of `foreign` users."""
+    status = path.stat()
+    return status.st_uid in (0, os.geteuid()) and bool(status.st_mode & stat.S_ISVTX or not status.st_mode & foreign)
 
 
 def _launch_programs(library: str) -> tuple[str, ...]:

@@ -63,7 +63,7 @@ class SlurmQueue(Queue[SlurmSettings]):
     def partition(self, job: str) -> dict[str, Any]:
         """Return name and `hosts` limit of a job's partition; empty if unknown."""
         name = self.settings.partition
-        if name is None:
+        if name is None or "," in name:
             answer = self.run(["scontrol", "--oneliner", "show", "job", job]).output
             name = next((word.partition("=")[2] for word in answer.split() if word.startswith("Partition=")), "")
         hosts = (

@@ -63,6 +63,17 @@ _REMEDIES: Final = (
 )
 
 
+_UNCONNECTED: Final = re.compile(
+    r"^(?:ssh: (?:Could not resolve hostname|connect to host) |Host key verification failed|[^ ]*: Permission denied \()",
+    re.MULTILINE,
+)
+
+
+def never_connected(words: str) -> bool:
+    """Return whether ssh's own message proves that no command ran on the host."""
+    return _UNCONNECTED.search(words[-_MOST_WORDS:]) is not None
+
+
 def quoted_path(path: str) -> str:
     """Quote a path for a shell, which still expands a “~” at its begin."""
     home = re.match(r"~[\w.-]*/", path)

@@ -51,6 +51,7 @@ NOT_EXPLAINED: Final = "not explained by the profile"
 _DESCHEDULED: Final = ", mostly descheduled while waiting for messages"
 """No cause: a rank that polls gives its core up, whatever the message waits for."""
 _MOST_OF_IT: Final = 0.5
+_MUCH: Final = 0.25
 _MATTERS: Final = 0.01
 """Least share of the time in MPI that waits for cores need to be named: less is not visible in three digits."""
 
@@ -191,9 +192,11 @@ def _detail(division: Division, part: ChangePart) -> str:
     grew = {detail.name: detail.change_s for detail in division.details}
     if "mpi_on_cpu" not in grew:
         return ""
+    descheduled = grew.get("mpi_descheduled", 0.0)
     if grew["mpi_on_cpu"] >= _MOST_OF_IT * part.change_s:
-        return f", mostly on CPU (polling, copying){_network(division, part)}"
-    if grew.get("mpi_descheduled", 0.0) >= _MOST_OF_IT * part.change_s:
+        rest = ", else descheduled" if descheduled >= _MUCH * part.change_s else ""
+        return f", mostly on CPU (polling, copying){rest}{_network(division, part)}"
+    if descheduled >= _MOST_OF_IT * part.change_s:
         return f"{_DESCHEDULED}{_network(division, part)}"
     return f", mostly blocked{_network(division, part)}"
 

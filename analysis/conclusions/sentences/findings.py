@@ -132,7 +132,7 @@ _ROWS: Final[Mapping[tuple[Group, str], Mapping[str, tuple[str, ...]]]] = {
         ),
         "computation_grows": (
             "From {first} to {last} all ranks together spend {more} more time outside MPI: the work grows, "
-            "or each part of it gets slower.",
+            "or it gets slower, or ranks are descheduled.",
             "Look for work that every rank repeats, and for shared memory or cores.",
         ),
         "instructions_grow": (

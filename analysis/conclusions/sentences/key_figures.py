@@ -77,7 +77,8 @@ def _label(name: str, answer: Answer) -> str:
         base = ", from two points" if is_modelled else ""
         return f"Worst against best {quantity}{base}{f', at the {at} other settings' if at else ''}"
     is_median = name == "best size" and answer.figure("as good") is not None
-    words = "best median" if is_median else _LABELS.get(name) or name
+    base = ", without drift" if answer.is_without_drift else ""
+    words = f"best median{base}" if is_median else _LABELS.get(name) or name
     return words[:1].upper() + words[1:]
 
 

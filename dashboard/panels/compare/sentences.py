@@ -113,6 +113,8 @@ def answer(compared: Compared) -> Answer:
         verdict, sentences = _verdict(compared, alone, metric, over[alone.label])
         if len(compared.points) > 1:
             sentences.append(_chosen_point(compared, alone, metric))
+        if _changed_without_link(compared, alone):
+            sentences.append("One host sends no packets: a different link cannot change its trials.")
         against = [Against(alone, sentences, _counted(compared, alone))]
         return Answer(verdict, against, _strength(compared, alone), caution)
     details = [
@@ -120,6 +122,16 @@ def answer(compared: Compared) -> Answer:
         for member in others
     ]
     return Answer(_of_many(compared, metric), details, caution=caution)
+
+
+def _changed_without_link(compared: Compared, member: Member) -> bool:
+    """Return whether only the link differs, but trials of one host changed."""
+    apart = [difference.name for difference in compared.settings if difference.apart]
+    if not apart or not all(name.startswith("link.") for name in apart):
+        return False
+    number, rows = compared.members.index(member), [(p, member.at(compared.names, p)) for p in compared.points]
+    changed = [compared.changed[point][number] for point, row in rows if row is not None and row.hosts == 1]
+    return any(c is not None and c.verdict in ("higher", "lower") for c in changed)
 
 
 def _strength(compared: Compared, member: Member) -> tuple[str, str]:
@@ -277,6 +289,9 @@ def _of_points(some: int, count: int) -> str:
 
 
 def _changes(changed: Sequence[Comparison]) -> str:
+    without = [c for c in changed if c.ratio_interval is None]
+    if 0 < len(without) < len(changed):
+        return f"{_changes([c for c in changed if c not in without])}; {_changes(without)} without an interval"
     ratios = sorted(c.ratio for c in changed if c.ratio is not None)
     if not ratios:
         return "from zero"

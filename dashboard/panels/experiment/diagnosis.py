@@ -138,6 +138,7 @@ def diagnosis_context(
             {"point": parameters_sentence(parameters, results.swept or ["hosts"]), "repetitions": more}
             for parameters, more in diagnosis.suggested
         ],
+        "adds_sizes": any(point in study.unmeasured for point in diagnosis.suggested),
         "next_title": _GAPS if diagnosis.answer.strength == "firm" else "Recommended next trials",
         "next": [] if _settle(diagnosis) else _next(study, diagnosis.suggested),
         "next_queued": diagnosis.next_queued,
@@ -185,7 +186,7 @@ def _largest(fact: Fact) -> float:
 def _as_of(diagnosis: CachedDiagnosis, results: Results) -> str:
     """Return the trials of the answer of a running experiment, and how charts differ."""
     base = ", without drift" if diagnosis.answer.is_without_drift else ""
-    as_of = numbers.plural(diagnosis.study.trials, "trial")
+    as_of = numbers.plural(diagnosis.study.trials, "counted trial")
     return f"as of {as_of}{base}, renewed every {results.renewal_step}; charts and rounds follow every trial"
 
 
@@ -434,7 +435,7 @@ def _sizes(diagnosis: Diagnosis) -> dict[str, Any]:
     interval = next((row.elapsed.interval for part in parts for row in part.rows if row.elapsed.interval), None)
     intervals = "intervals of the answer" if interval else ""
     if interval is not None and interval.level == _ALONE:
-        intervals = "95 % intervals from the scatter of both sizes"
+        intervals = "95 % intervals from the scatter of both points"
     return {
         "names": [parameter_label(name) for name in names],
         "rows": rows if len(rows) > 1 else [],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 from analysis import numbers
 from analysis.conclusions import Answer, Diagnosis
@@ -38,8 +38,8 @@ TRAFFIC = ("packets", "throughput_Bps", "interarrival_mean_s")
 _ENERGY = "energy_j"
 _BESIDE_ANSWER = ("speedup", "where-time-goes")
 MOST_BESIDE_ANSWER = 3
-_WITH_DRIFT: Final = "as measured, with drift"
-"""Base of a chart whose values the answer states without drift."""
+_MOST_SLOWED = 2
+"""Most slowed configurations with names in a subtitle."""
 # Experiments show the first figures of merit of the workload, the trial pages all of them.
 OWN_FIGURES = 3
 
@@ -67,6 +67,9 @@ class Results:
         self.diagnosis = diagnosis
         strength = "printed" if experiment.published else "open" if answer is None else answer.strength
         self.enough = None if answer is None else _enough_hosts(answer)
+        self._groups = (
+            [] if answer is None else [figure.where for figure in answer.figures if figure.name == "best size"]
+        )
         self._slowed = [] if answer is None else [figure.where for figure in answer.figures if figure.name == SLOWED]
         self.is_without_drift = answer is not None and answer.is_without_drift
         self.figures = figures_of_merit(experiment)
@@ -98,9 +101,9 @@ class Results:
         ]
         if not names:
             return ""
-        places = "" if len(names) == sum(any(row.values.values()) for row in self.rows) else f" at {', '.join(names)}"
-        places = f" of {len(names)} configurations" if len(names) > MOST_BESIDE_ANSWER and places else places
-        return f"other load slowed every counted trial{places}"
+        measured = sum(any(row.values.values()) for row in self.rows)
+        places = "; ".join(names) if len(names) <= _MOST_SLOWED else f"{len(names)} of {measured} configurations"
+        return f"other load slowed every counted trial{f' at {places}' if len(names) < measured else ''}"
 
     def has(self, metric: str) -> bool:
         """Return True if any trial measured the metric."""
@@ -221,7 +224,9 @@ class Results:
             published=published,
         )
         of = "elapsed" if charts.metric == TIME[0] else lower_first(find(charts.metric).label)
-        against = f"{of}, against {numbers.plural(charts.reference, 'host')}"
+        against = ", ".join(
+            filter(None, (of, self._base(charts.metric), f"against {numbers.plural(charts.reference, 'host')}"))
+        )
         against += "; the work grows with the hosts" if weak else ""
         against += f"; {self.slowed}" if self.slowed else ""
         left_out = charts.left_out
@@ -288,10 +293,14 @@ class Results:
         )
         figure_of = metrics[0] if "." in metrics[0] else ""
         left_out = max(0, len(groups) - MOST_SERIES)
-        base = _WITH_DRIFT if self.is_without_drift and metrics[0] == self.deciding else ""
+        base = self._base(metrics[0])
         if metrics[0] in (TIME[0], self.deciding):
             base = "; ".join(filter(None, (base, self.slowed)))
         return Chart(element, title, figure, figure.get("published"), left_out, base, metric=figure_of)
+
+    def _base(self, metric: str) -> str:
+        """Return the base of a chart whose values the answer states without drift, or ""."""
+        return "as measured, with drift" if self.is_without_drift and metric == self.deciding else ""
 
     def _name(self, name: str) -> str:
         return published_name(self.experiment) if self.experiment.published and name == "Measured" else name
@@ -319,13 +328,18 @@ class Results:
         is_time = metric and find(metric).direction == "lower" and find(metric).unit in DURATION.units
         return metric if metric and is_time else TIME[0]
 
-    def _best(self) -> ConfigurationRow | None:
+    def _best(self) -> list[ConfigurationRow]:
+        """Return the best row, or that of each group that the answer compares."""
         metric = self.deciding
-        measured = [(row.median(metric), i) for i, row in enumerate(self.rows) if metric and row.values.get(metric)]
-        if metric is None or len(measured) < 2:
-            return None
+        if metric is None:
+            return []
         pick = max if find(metric).direction == "higher" else min
-        return self.rows[pick(measured)[1]]
+        measured = self._measured(metric)
+        groups = [
+            [(row.median(metric), i) for i, row in enumerate(measured) if where.items() <= row.parameters.items()]
+            for where in self._groups or [{}]
+        ]
+        return [measured[pick(group)[1]] for group in groups if len(group) > 1]
 
     def point(self, row: ConfigurationRow) -> str:
         """Return a configuration in words: its swept values, or its hosts."""
@@ -334,7 +348,7 @@ class Results:
     def table(self, first: str = "") -> dict[str, Any]:
         """Return headings and rows of one page of the configurations table."""
         of_energy = filter(self.has, (_ENERGY,))
-        metrics = dict.fromkeys((*HEADLINE, *filter(None, (self.deciding,)), *of_energy, *self.figures))
+        metrics = dict.fromkeys((*filter(None, (self.deciding,)), *HEADLINE, *of_energy, *self.figures))
         columns = [Column.of(metric, self.rows) for metric in metrics if self.unfinished or self.has(metric)]
         names = (
             self.swept if "hosts" in self.swept or not any(row.hosts for row in self.rows) else ["hosts", *self.swept]
@@ -346,14 +360,14 @@ class Results:
         return {
             "page": page,
             "best_word": self.best_word,
-            "best": None if best is None else (self.point(best), self.rows.index(best) + 1),
+            "best": (self.point(best[0]), self.rows.index(best[0]) + 1) if len(best) == 1 else None,
             "names": [parameter_label(name, workload) for name in names],
             "ranks": any(row.ranks for row in self.rows),
             "columns": columns,
             "rows": [
                 {
                     "row": row,
-                    "best": best is not None and row.pk == best.pk,
+                    "best": row in best,
                     "enough": self.swept == ["hosts"] and row.hosts == self.enough,
                     "point": self.point(row),
                     "values": [value_words(name, row.parameters.get(name), workload) for name in names],

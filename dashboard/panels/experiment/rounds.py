@@ -301,4 +301,7 @@ def _further(goal: Goal, spent: Spent, answer: Answer | None) -> list[dict[str, 
         "trials": str(max(1, (goal.budget.trials or 0) // 2, trials)),
         "host_hours": significant(max(0.1, (goal.budget.host_hours or 0) / 2)),
     }
-    return [{"name": name, "label": _NAMES[name], "value": proposals[name]} for name, *_ in spent.use_of(goal.budget)]
+    return [
+        {"name": name, "label": _NAMES[name], "value": proposals[name], "words": row["words"]}
+        for name, row in ((use[0], _budget_row(*use, spent.queued)) for use in spent.use_of(goal.budget))
+    ]

@@ -12,6 +12,7 @@ from dashboard.labels import workload_title
 from dashboard.panels.network.model import link_words
 from experiments.metrics import find
 from experiments.models import Experiment, Prediction, State, Trial
+from experiments.models.states import disturbed
 from experiments.selectors.certificates import achieved
 from experiments.selectors.predictions import (
     MOST_SCORED,
@@ -98,6 +99,8 @@ def _verdict(check: PredictionCheck) -> tuple[str, str]:
         return "run", f"{numbers.plural(check.waiting, 'trial')} to come"
     if check.inside is not None:
         return ("ok", "inside") if check.inside else ("bad", "outside")
+    if check.disturbed:
+        return "warn", "disturbed"
     if check.other_link:
         return "warn", "on another link"
     return ("warn", "no result") if check.trials else ("", "not checked")
@@ -137,6 +140,9 @@ def _came_of(check: PredictionCheck, result: Mapping[str, Any]) -> str:
     if check.inside is not None:
         trials, position = numbers.plural(len(check.seconds), "trial"), "inside" if check.inside else "outside"
         return f"Measured: {result['measured']}, median of {trials}, {position} of that interval; the prediction is {result['error']} off."
+    if check.disturbed:
+        slowed = numbers.plural(check.disturbed, "trial")
+        return f"Other load slowed {slowed} on this link, so they do not check it. Build and check it again on idle machines."
     if check.other_link:
         return "Later trials ran on a different link, so they do not check it."
     if check.trials:
@@ -168,7 +174,8 @@ def calibration_words(prediction: Prediction) -> list[tuple[str, str]]:
 def _rows(check: PredictionCheck) -> Iterable[Mapping[str, Any]]:
     values = F("measurements__value")
     of_metric = {"measurements__metric": check.prediction.metric, "measurements__scope": "all"}
-    trials = Trial.objects.filter(pk__in=check.trials).order_by("pk").values("pk", "state", "certificate")
+    rows = Trial.objects.filter(pk__in=check.trials).annotate(is_disturbed=disturbed()).order_by("pk")
+    trials = rows.values("pk", "state", "certificate", "is_disturbed")
     seconds = dict(Trial.objects.filter(pk__in=check.trials, **of_metric).order_by().values_list("pk", values))
     return [{**trial, "seconds": seconds.get(trial["pk"])} for trial in trials]
 
@@ -181,6 +188,7 @@ def _trial(trial: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "pk": trial["pk"],
         "state": State(trial["state"]),
+        "is_disturbed": trial["is_disturbed"],
         "seconds": numbers.NOTHING if trial["seconds"] is None else numbers.amount(trial["seconds"], "s", 3),
         "built": ", ".join(parts) or numbers.NOTHING,
         "other_link": certificate.get("kept") is False,

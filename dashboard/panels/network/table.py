@@ -15,7 +15,7 @@ from experiments.selectors.predictions import PredictionCheck, checks_of
 
 _PIECE: Final = 500
 _OWN: Final = ("at", "hosts", "delay_s", "rate_bps", "loss", "value_s", "low_s", "high_s", "level", "extended")
-_CHECKED: Final = ("measured_s", "error", "inside", "waiting", "other_link")
+_CHECKED: Final = ("measured_s", "error", "inside", "waiting", "other_link", "disturbed")
 COLUMNS: Final = (
     *("id", "experiment", "workload", "version", "predictor", "metric", *_OWN, *_CHECKED, "trials", "made_of"),
     *("evidence_hash", "obstacle", "author", "created_at", "url"),

@@ -43,6 +43,8 @@ class Field:
     errors: Texts = ()
     choices: Choices = ()
     warnings: Texts = ()
+    disabled: Texts = ()
+    """Values of choices that cannot be chosen."""
 
     @property
     def remarks(self) -> Texts:
@@ -304,7 +306,7 @@ class Form:
                     "goal.matters",
                     "Smallest difference that matters",
                     FRACTION.format(matters) if isinstance(matters, float) else matters,
-                    hint="Up to it, what is not measurably worse counts as equal.",
+                    hint="Results within it count as equal.",
                 ),
                 matters,
             ),
@@ -391,12 +393,18 @@ class Form:
     def cluster_field(self) -> Field:
         chosen = str(self.draft.get("cluster", default_of(ExperimentSpec, "cluster")))
         choices = [
-            (c.slug, c.name if c.name == c.get_kind_display() else f"{c.name} ({c.get_kind_display().lower()})")
+            (
+                c.slug,
+                (c.name if c.name == c.get_kind_display() else f"{c.name} ({c.get_kind_display().lower()})")
+                + ("" if c.enabled else ", switched off"),
+            )
             for c in self.clusters
         ]
+        # Browsers do not send a disabled option: the chosen one stays enabled, and is refused with its reason.
+        disabled = [c.slug for c in self.clusters if not c.enabled and c.slug != chosen]
         if chosen not in {slug for slug, _ in choices}:
             choices.append((chosen, f"{chosen} (unknown)"))
-        return self._field("cluster", "Cluster", chosen, choices=choices)
+        return replace(self._field("cluster", "Cluster", chosen, choices=choices), disabled=disabled)
 
     @property
     def without_link(self) -> str:

@@ -12,7 +12,18 @@ from experiments.models import Experiment
 from experiments.selectors import ConfigurationRow, configuration_rows
 from experiments.specification.network_study import KIND, expanded
 
-_LEFT_OUT: Final = ("sweep", "zip", "where", "scaling", "grows_with_hosts", "warmups", "control", "seed", "goal")
+_LEFT_OUT: Final = (
+    "sweep",
+    "zip",
+    "where",
+    "scaling",
+    "grows_with_hosts",
+    "warmups",
+    "control",
+    "seed",
+    "goal",
+    "order",
+)
 """Fields of the previous sweep."""
 _NAME: Final = 120
 _UNASKED_BPS: Final = 1e9
@@ -56,7 +67,6 @@ def network_draft(experiment: Experiment) -> dict[str, Any]:
                 "bandwidth": BANDWIDTH.format(rounded(to.least_rate_bps, 2)),
             },
             "repetitions": max(2, experiment.spec.at_least) if "repetitions" in written else 2,
-            "order": "sequential",  # repetitions share their fabric and its certificate
         }
     )
 

@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 
 from analysis.conclusions.context import ASKS
 from analysis.conclusions.forecast import Forecast
+from analysis.conclusions.observations.transfer import MIN_SIZES
 from analysis.conclusions.searching import CANDIDATES
 from analysis.numbers import between, duration, grouped, plural, significant
 from dashboard.labels import command_lines, parameter_label, value_words
@@ -72,6 +73,8 @@ class Preview:
     chosen: int
     link: str
     notes: list[str]
+    failed_cluster: str
+    """Slug of the cluster if its last check failed."""
     program_notes: list[str]
     editable_program: str
     """Slug if it is a program that the user may edit."""
@@ -139,6 +142,7 @@ def make_preview(
         chosen=chosen + 1,
         link=cluster.traits.link_in_words(design.link_of(plan.configurations[chosen].parameters), brief=True),
         notes=[*problems, *cautions(spec, plan, cluster, times, user)],
+        failed_cluster=cluster.slug if ClusterTest.failure_of(cluster) else "",
         program_notes=program_notes(spec, plan, cluster, user),
         editable_program=spec.workload if _may_edit(user, spec.workload) else "",
         goal=[*forecast_words(spec, launch.forecast_of(spec, plan, times, past)), *_later_rounds(spec)],
@@ -220,6 +224,7 @@ def cautions(
         *_too_large(cluster, design.most_hosts(spec, plan)[0]),
         *_without_unit(spec),
         *_too_long(spec, times),
+        *_too_few_sizes(spec, plan),
         *_notes(spec),
     ]
 
@@ -243,7 +248,10 @@ def program_notes(spec: ExperimentSpec, plan: design.Design, cluster: Cluster, u
     notes = _absent_programs({command[0] for command in commands})
     if replaced := replaced_of_command({word for command in commands for word in _located(command)}, past):
         path, started = replaced
-        notes.append(f"The file {path} changed after the trial of {written(started)}: new trials run another program.")
+        notes.append(
+            f"The file {path} changed after the trial of {written(started)}: new trials run another program. To compare both "
+            "builds, store each under a path of its own, and enter the new path as a new version of the program."
+        )
     return notes
 
 
@@ -309,6 +317,14 @@ def _too_long(spec: ExperimentSpec, times: Sequence[Estimate]) -> list[str]:
         f"{plural(len(late), 'configuration')} will likely exceed the time limit of {duration(spec.time_limit_s)}: "
         f"configuration {number} needs about {duration(longest_s)}. Raise the limit, or reduce the problem."
     ]
+
+
+def _too_few_sizes(spec: ExperimentSpec, plan: design.Design) -> list[str]:
+    sizes = {point.parameters.get("message_bytes") for point in plan.configurations}
+    if len(sizes) >= MIN_SIZES or planned_question(spec, plan)[0] != "message size":
+        return []
+    repeating = ", and rounds repeat these sizes only" if spec.goal else ""
+    return [f"Latency and bandwidth need at least {MIN_SIZES} message sizes{repeating}. Add sizes to the sweep."]
 
 
 def _dry_run(spec: ExperimentSpec, plan: design.Design, chosen: int) -> tuple[launch.DryRun | None, list[str]]:

@@ -85,6 +85,7 @@ _NAMES: Final = [
     "configuration",
     "kind",
     "repetition",
+    "attempt",
     "counts",
     "excluded",
     "trust",

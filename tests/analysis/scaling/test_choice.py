@@ -79,7 +79,8 @@ def test_a_constant_is_not_chosen_of_times_that_differ_though_few_repetitions_te
     assert not choice.extrapolated
     assert (len(choice.fits), choice.criterion) == (3, "")
     assert choice.reason == (
-        "No model predicts a left-out size: from 3 sizes no model that changes with the hosts can be tested."
+        "No model predicts a left-out size: "
+        "3 numbers of hosts are too few to trust the error of a model that changes with them."
     )
 
 

@@ -44,7 +44,7 @@ _LISTS: Final = (
     Refusal("offset|ordering", "cannot be given with cursor.*", _BESIDE),
     Refusal("workload", "Select a valid choice.*", _STORED),
     Refusal("metric|counted|metrics", "(.* )?is not a metric.?|names no metric", _STORED),
-    Refusal("ordering", "Select a valid choice.*|metric:NAME cannot be combined.*", _STORED),
+    Refusal("ordering", "Select a valid choice.*|Write -?metric:.*|metric:NAME cannot be combined.*", _STORED),
     Refusal("offset", "is not possible in the order of a metric.*", _BESIDE),
     Refusal("x|y|colour|facet", ".*is not (the name of )?a (parameter|metric).*", _STORED),
     Refusal("columns", "columns: .* is not a metric.", _STORED),

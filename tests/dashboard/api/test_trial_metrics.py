@@ -60,6 +60,10 @@ def test_metrics_cost_two_queries(client: Client, trials: list[int], django_asse
         client.get(TRIALS, {"metrics": "elapsed_s,packets"})
 
 
+def test_an_order_that_names_a_metric_alone_is_answered_with_its_right_form(client: Client) -> None:
+    assert "-metric:elapsed_s" in client.get(TRIALS, {"ordering": "-elapsed_s"}).content.decode()
+
+
 @pytest.mark.parametrize(
     ("ordering", "positions"),
     [("metric:elapsed_s", [4, 2, 3, 1, 6, 5]), ("-metric:elapsed_s", [1, 3, 4, 2, 6, 5])],

@@ -79,6 +79,11 @@ def test_throughput_shows_the_rate_of_a_port_if_it_comes_near():
     assert "shapes" not in far
 
 
+def test_each_line_of_throughput_has_a_label():
+    layout = trial.throughput_over_time([1000], 0.1, mean_bytes_per_s=9_000, port_bytes_per_s=12_000)["layout"]
+    assert [(note["y"], note["text"].split()[0]) for note in layout["annotations"]] == [(9, "mean"), (12, "rate")]
+
+
 def test_one_size_has_one_labelled_tick():
     axis = x_axis([1.0, 1.0], "Hosts")
     assert (axis["tickvals"], "ticktext" in axis) == ([1.0], False)

@@ -29,7 +29,7 @@ def stored():
 
 def test_facts_are_stored_in_base_units(maintainer):
     response = maintainer.post(ADDRESS, {**FORM, "price": "2490", "currency": "$", "years_of_use": " "})
-    assert response.url == reverse("clusters")
+    assert response.url == reverse("cluster", args=["testbed"])
     assert stored() == {
         "hosts": 8,
         "cores_per_host": 1,
@@ -72,6 +72,8 @@ def test_form_shows_stored_facts(maintainer):
         ("watts", "900 Nm", "unknown unit"),
         ("currency", "US dollars", "one short word"),
         ("currency", "\x07", "one short word"),
+        ("price", "2490", "needs a currency"),
+        ("price_per_host_hour", "1", "needs a currency"),
     ],
 )
 def test_it_names_a_wrong_value_at_its_field_and_keeps_nothing(maintainer, name, wrong, words):

@@ -56,6 +56,7 @@ def test_the_menu_of_an_experiment_downloads_its_trials_alone(page: Client, meas
         rows = as_rows(form, b"".join(answer))  # type: ignore[arg-type]
         assert {row["experiment"] for row in rows} == {measured.slug}
         assert {int(row["trial"]) for row in rows} == set(measured.trials.values_list("pk", flat=True))
+        assert {int(row["attempt"]) for row in rows} == {1}
         assert [int(row["trial"]) for row in rows if str(row["counts"]).lower() == "false"] == [excluded.pk]
 
 

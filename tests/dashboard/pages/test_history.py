@@ -1,6 +1,8 @@
 """Histories: steps, explanations and expected steps."""
 
+import re
 from datetime import datetime, timedelta
+from html import unescape
 
 import pytest
 from django.db import connection
@@ -91,8 +93,13 @@ def test_no_tick_of_the_axis_repeats(ends, ticks):
 def test_a_history_has_no_step_of_trials_that_other_load_slowed(stepped, page, person):
     later = sorted(stepped.trials.values_list("pk", flat=True))[6:]
     Trial.objects.filter(pk__in=later).update(trust="degraded", conditions={"disturbances": ["other load"]})
-    record = page.get(address(stepped)).context["found"]
-    assert (len(record.entries), list(record.history.changes)) == (6, [])
+    answer = page.get(address(stepped))
+    record = answer.context["found"]
+    assert (len(record.entries), list(record.history.changes), record.excluded) == (6, [], 6)
+    (trials,) = re.findall(r'href="(/trials/[^"]*configuration=[^"]*)"', answer.content.decode())
+    assert len(page.get(unescape(trials)).context["rows"]) == 12
+    (row,) = page.get("/history/").context["rows"]
+    assert (row["kept"].trials, row["kept"].excluded) == (6, 6)
     (listed,) = client_of(person).get("/api/v1/history/").json()["results"]
     assert (listed["steps"], listed["trials"]) == (0, 6)
 

@@ -40,10 +40,15 @@ def test_index_lists_the_users_experiments_of_which_a_study_is_possible(
     page: Client, person: User, study: Experiment, submit: Any
 ) -> None:
     Experiment.objects.filter(pk=study.pk).update(owner=person)
-    several, _one = submit(name="Several hosts"), submit(name="One host", sweep={"hosts": [1]})
+    submit(name="Not finished yet")
+    several, one = submit(name="Several hosts"), submit(name="One host", sweep={"hosts": [1]})
+    for experiment in (several, one):
+        experiment.trials.update(state="finished")
     local = submit(name="Without a link", cluster="local", sweep={"hosts": [1]})
     other = submit(name="Of another user")
     Experiment.objects.filter(pk=other.pk).update(owner=None)
+    for experiment in (local, other):
+        experiment.trials.update(state="finished")
     assert page.get("/network/").context["own"] == [several]
     assert local.owner == person
 

@@ -68,6 +68,12 @@ def test_check_queues_trials_and_shows_their_median(page: Client, study: Experim
     response = page.get(answer.url)
     assert (response.context["verdict"], len(response.context["trials"])) == ("outside", 2)
     assert response.context["measured"].startswith("2.16")
+    study.trials.filter(pk=response.context["trials"][0]["pk"]).update(
+        trust="degraded", conditions={"disturbances": ["other programs"]}
+    )
+    one_slowed = page.get(answer.url)
+    assert [trial["is_disturbed"] for trial in one_slowed.context["trials"]] == [True, False]
+    assert len(one_slowed.context["check"].seconds) == 1
     row = page.get(f"/network/{study.slug}/").context["predictions"]
     assert row["rows"][0]["error"].startswith("+")
     assert [name for name, _ in row["scores"]] == [

@@ -6,6 +6,7 @@ import time
 from html import unescape
 
 import pytest
+from django.contrib.messages import SUCCESS, get_messages
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.http import QueryDict
 from django.urls import reverse
@@ -122,6 +123,8 @@ def test_a_new_program_does_not_replace_one_of_its_name(maintainer):
     refused = maintainer.post(reverse("program-new"), {**FORM, "title": "Another", "program": "/opt/other {steps}"})
     assert refused.status_code == 422
     assert list(refused.context["form"].errors) == ["name"]
+    refused = maintainer.post(reverse("program-new"), {**FORM, "extract.0.regex": "("})
+    assert set(refused.context["form"].errors) == {"extract.0.regex", "name"}
     assert (Program.latest("solver").title, Program.latest("solver").version) == ("A solver", 1)
 
 
@@ -336,7 +339,9 @@ def test_an_unchanged_form_is_no_new_version(maintainer):
     address = reverse("program", args=["solver"])
     page = html.fromstring(maintainer.get(address).content)
     posted = sent(page)
-    assert maintainer.post(address, posted).status_code == 302
+    saved = maintainer.post(address, posted)
+    assert saved.status_code == 302
+    assert SUCCESS not in [message.level for message in get_messages(saved.wsgi_request)]
     assert Program.latest("solver").version == 1
     assert Program.latest("solver").definition == definition
 

@@ -257,6 +257,18 @@ def test_one_more_round_is_run_with_the_posted_budget(page: Client, ended: Exper
     assert {number for row in context["squares"] for number, *_ in row["marks"]} == {1, 2}
 
 
+def test_a_round_that_the_quota_refuses_leads_to_the_quotas(page: Client, ended: Experiment) -> None:
+    submit(GOAL, name="waiting")
+    ended.project.most_queued_trials = 1
+    ended.project.save()
+
+    answer = page.post(reverse("experiment-rounds-more", args=[ended.slug]), {"trials": "3"}, follow=True)
+
+    notices = answer.content.decode().partition('id="notices"')[2].partition('id="queued-notice"')[0]
+    assert f'href="{reverse("quotas")}"' in notices
+    assert ended.rounds.count() == 1
+
+
 def test_no_round_is_offered_if_each_configuration_has_the_most_repetitions(
     page: Client, person: Any, library: Any
 ) -> None:
@@ -326,6 +338,7 @@ def test_a_refused_budget_opens_the_dialog_with_its_text_and_its_error(
     answer = page.post(reverse("experiment-rounds-more", args=[ended.slug]), {"trials": text}, follow=True)
     (row,) = [row for row in answer.context["further"] if row["name"] == "trials"]
     assert (row["value"], len(row["errors"]), answer.context["is_refused"]) == (text, 1, True)
+    assert row["words"] == "9 of 9"
     assert not list(answer.context["messages"])
     assert ended.rounds.count() == len(page.get(ended.get_absolute_url()).context["rounds"])
     assert "data-open" not in page.get(ended.get_absolute_url()).content.decode().partition('id="more-dialog"')[2][:200]

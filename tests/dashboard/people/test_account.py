@@ -9,6 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from experiments.library import PUBLISHED_PROJECT
 from experiments.models import ApiToken, Project
 from tests.experiments import factories
 
@@ -19,6 +20,14 @@ def test_the_account_page_shows_name_and_roles(page: Client) -> None:
     text = page.get("/account/").content.decode()
     assert "okafor" in text
     assert re.search(r"Submitter of <b>\w+", text)
+
+
+def test_no_token_is_offered_for_published_results_alone(page: Client, person: User) -> None:
+    person.is_superuser = True
+    person.save()
+    Project.objects.get_or_create(slug=PUBLISHED_PROJECT, defaults={"name": "Published"})
+    projects = page.get("/account/").context["form"].fields["project"].queryset
+    assert not projects.filter(slug=PUBLISHED_PROJECT).exists()
 
 
 def test_it_shows_a_new_key_once(page: Client, person: User) -> None:

@@ -14,6 +14,7 @@ import jwt
 import pytest
 from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
 from django.core.exceptions import ImproperlyConfigured
 from django.test import Client
 
@@ -149,6 +150,11 @@ def test_query_of_a_link_changes_no_parameter_for_the_provider(provider: str, cl
     away = parse_qs(urlsplit(client.post(f"/account/oidc/oidc/login/?{query}")["Location"]).query)
     assert "known" not in away["nonce"] + away["state"]
     assert away["redirect_uri"] == ["http://testserver/account/oidc/oidc/login/callback/"]
+
+
+def test_visitors_store_no_text_of_their_own(provider: str, client: Client) -> None:
+    assert client.post("/account/oidc/oidc/login/", {"process": "x" * 60_000}).status_code == 400
+    assert not Session.objects.exists()
 
 
 def test_callback_redirects_to_no_other_site(provider: str) -> None:

@@ -151,6 +151,21 @@ def test_versions_tell_what_they_changed_and_come_back(page: Client, report: Rep
     assert report.current.note == "Version 1 restored"
 
 
+def test_versions_keep_the_reserve_of_the_disk(
+    page: Client, report: Report, experiment: Experiment, settings: Any
+) -> None:
+    page.post(f"/reports/{report.pk}/edit/", {"title": "New", "text": "Other words.", "base": "1"})
+    settings.DISK_RESERVE_BYTES = 1 << 60
+    page.post("/reports/new/", {"title": "A", "text": "Words.", "project": report.project.slug})
+    page.post(f"/reports/{report.pk}/edit/", {"title": "New", "text": "More words.", "base": "2"})
+    page.post(f"/reports/{report.pk}/versions/1/restore/")
+    page.post(f"/experiments/{experiment.slug}/report/")
+    rest = page.put(f"/api/v1/reports/{report.pk}/", {"version": 2, "text": "x"}, content_type="application/json")
+    assert rest.status_code == 400
+    assert Report.objects.count() == 1
+    assert report.versions.count() == 2
+
+
 def test_readers_see_only_parts_of_experiments_that_they_may_read(
     page: Client, report: Report, experiment: Experiment, person: User
 ) -> None:

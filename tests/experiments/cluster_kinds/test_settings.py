@@ -62,6 +62,9 @@ def test_settings_from_leaves_out_defaults() -> None:
     assert settings_from(SSH, {"hosts": "n1", "user": " ", "mpi": ""}) == {"hosts": ["n1"]}
     assert settings_from(SLURM, {"login.host": "gate", "login.user": "me"}) == {"login": {"host": "gate", "user": "me"}}
     assert settings_from(SLURM, {}) == {}
+    assert settings_from(SLURM, {"partition": "compute,long"}) == {"partition": "compute,long"}
+    for wrong in ("compute, long", "compute,", "compute,-x", "a,b;c"):
+        assert "is not a name" in refused(SLURM, partition=wrong)["partition"][0]
 
 
 @pytest.mark.parametrize(

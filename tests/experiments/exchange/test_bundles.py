@@ -162,7 +162,7 @@ def test_imported_experiments_are_read_only_and_free(bundle: Callable[..., Path]
     cluster = Cluster.objects.get(elsewhere=True)
     cluster.enabled = True
     cluster.save()
-    with pytest.raises(InvalidSpec, match="unknown or switched off"):
+    with pytest.raises(InvalidSpec, match="is unknown"):
         factories.experiment(cluster=cluster.slug)
     assert not Usage.objects.exists()
     assert not Trial.objects.exclude(state=State.FINISHED).exists()

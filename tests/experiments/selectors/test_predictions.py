@@ -135,6 +135,20 @@ def test_a_link_that_was_not_as_requested_checks_nothing(prediction: Prediction)
     assert score([result]) == PredictionScore(0, 0, None)
 
 
+def test_disturbed_trials_check_nothing_until_clean_ones_ran(study: Experiment, prediction: Prediction) -> None:
+    queue.check_prediction(prediction)
+    run(3 * prediction.value_s)
+    slow = study.trials.filter(pk__in=check(prediction).trials)
+    slow.update(trust="degraded", conditions={"disturbances": ["other programs"]})
+    result = check(prediction)
+    assert (result.measured_s, result.disturbed, len(result.trials)) == (None, 2, 2)
+    assert score([result]) == PredictionScore(0, 0, None)
+    queue.check_prediction(prediction)
+    run(prediction.value_s)
+    result = check(prediction)
+    assert (len(result.seconds), result.disturbed, result.inside) == (2, 2, True)
+
+
 def test_added_links_keep_the_question(study: Experiment) -> None:
     """Otherwise a delay and rate each would look like a ladder of settings."""
     for link in (LINK, Link(0.6e-3, 300e6), Link(0.2e-3, 120e6), Link(0.8e-3, 180e6)):
@@ -198,4 +212,7 @@ def test_an_added_delay_is_subtracted_from_the_requested_one() -> None:
         Trial.objects.filter(pk=trial.pk).update(certificate={"kept": True, "rows": rows})
     assert make_prediction(study, Link(0.4e-3, 1e9)).parameters["link.delay"] == pytest.approx(0.2e-3)
     assert make_prediction(study, Link(32e-6, 1e9)).parameters["link.delay"] == 0.0
+    # Emulation alone takes 200 us: the shortest emulated link is nearer than the bare one, of 30 us.
+    assert make_prediction(study, Link(190e-6, 1e9)).parameters["link.delay"] == pytest.approx(1e-6)
+    assert "cannot be built" in make_prediction(study, Link(45e-6, 1e9)).obstacle
     assert "cannot be built" in make_prediction(study, Link(0.1e-3, 1e9)).obstacle

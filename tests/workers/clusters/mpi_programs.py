@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -69,6 +70,17 @@ def library(name: str) -> Path:
 def mpi_program(directory: Path, library_name: str) -> Path:
     """Build a program that initialises MPI, says "alive", and ends."""
     return _built(directory / f"alone-{library_name.partition('.')[0]}", _ALONE, library_name)
+
+
+def prefix_of_open_mpi(directory: Path) -> Path:
+    """Install a library beside a launch command that leaves the file `executed`."""
+    for name in ("bin", "lib"):
+        (directory / name).mkdir(parents=True)
+    shutil.copy(library("libmpi.so.40").resolve(), directory / "lib" / "libmpi.so.40")
+    command = directory / "bin" / "mpirun"
+    command.write_text(f"#!/bin/sh\ntouch {directory}/executed\necho 'mpirun (Open MPI) 4.1.4'\n")
+    command.chmod(0o755)
+    return directory
 
 
 def _built(program: Path, text: str, library_name: str) -> Path:

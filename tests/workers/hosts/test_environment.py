@@ -249,3 +249,20 @@ def test_programs_that_print_no_utf_8_are_read() -> None:
     printed = ["printf", r"tcp-segmentation-offload: off\n\377"]
     assert machine._output(*printed).endswith("\ufffd")
     assert offloads.Offloads(printed, "eth0", {"PATH": "/usr/bin:/bin"}).switch_off() == ""
+
+
+def test_it_executes_no_code_of_a_program_that_it_describes(tmp_path: Path) -> None:
+    audit, source, program = tmp_path / "audit.so", tmp_path / "program.c", tmp_path / "program"
+    source.write_text(
+        f'''
+int creat(const char *, int);
+unsigned la_version(unsigned version) {{ return version; }}
+__attribute__((constructor)) static void begin(void) {{ creat("{tmp_path}/executed", 0600); }}
+int main(void) {{ return 0; }}
+'''
+    )
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", str(audit), str(source)], check=True)
+    subprocess.run(["gcc", "-o", str(program), str(source), f"-Wl,--audit={audit}"], check=True)
+    (tmp_path / "executed").unlink(missing_ok=True)
+    assert machine.program_facts(str(program), os.defpath)["libraries"] == ["libc.so.6"]
+    assert not (tmp_path / "executed").exists()

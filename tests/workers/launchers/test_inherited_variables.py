@@ -116,6 +116,34 @@ def test_a_login_that_runs_no_command_gives_no_answer(commands: Callable[[str, s
     assert "not available" in reached.problem
 
 
+@pytest.mark.parametrize(
+    ("message", "why"),
+    [
+        ("ssh: Could not resolve hostname gate: Name or service not known", "its name cannot be resolved"),
+        ("ssh: connect to host gate port 22: Connection refused", "Connection refused"),
+        ("Host key verification failed.", "known_hosts"),
+        ("me@gate: Permission denied (publickey).", "it refuses the key"),
+    ],
+)
+def test_a_login_host_that_ssh_never_reached_is_the_reason(
+    message: str, why: str, commands: Callable[[str, str], Path]
+) -> None:
+    directory = commands("ssh", f"echo >>calls; echo '{message}' >&2; exit 255")
+    with pytest.raises(ClusterUnavailable) as caught:
+        launcher_of("slurm", login={"host": "gate"}).queue.submit(1, "", "rankwire-1")
+    assert why in str(caught.value)
+    assert "Slurm" not in str(caught.value)
+    assert "rankwire-1" not in str(caught.value)
+    assert (directory / "calls").read_text() == "\n", "no job that could be cancelled"
+
+
+def test_an_ssh_of_the_submit_command_itself_may_leave_a_job(commands: Callable[[str, str], Path]) -> None:
+    commands("ssh", LOGIN.format(how="sh -c"))
+    commands("sbatch", "echo 'ssh: connect to host head port 22: Connection refused' >&2; exit 255")
+    with pytest.raises(ClusterUnavailable, match=r"^Slurm did not accept the job: "):
+        launcher_of("slurm", login={"host": "gate"}).queue.submit(1, "", "rankwire-1")
+
+
 def test_time_left_and_states_are_read_beside_other_text(commands: Callable[[str, str], Path]) -> None:
     commands(
         "squeue", "echo '*** Welcome ***'; echo '4711|59:07'; echo '4711|RUNNING|None|n[1-2]'; echo '7|RUNNING|None|x'"

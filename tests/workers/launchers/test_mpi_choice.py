@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import pytest
 
-from workers.launchers.job import Launch
-from workers.launchers.mpi_choice import chosen, usual
+from tests.workers.clusters.mpi_programs import mpi_program, prefix_of_open_mpi
+from workers.launchers.job import Job, Launch
+from workers.launchers.limits import NO_USER, Limits
+from workers.launchers.mpi_choice import chosen, chosen_here, usual
 
 OPEN, HYDRA = "mpirun (Open MPI) 4.1.4", "Hydra 4.0.2"
 BOTH = {"mpirun": OPEN, "mpiexec.hydra": HYDRA}
@@ -81,3 +85,38 @@ def test_what_the_settings_say_holds_against_the_program() -> None:
 
 def test_it_takes_what_there_is_for_a_program_of_which_nothing_is_known() -> None:
     assert usual(Host({"mpirun": "prterun 3.0"})) == Launch("openmpi", "mpirun")
+
+
+@pytest.fixture
+def prefix(tmp_path: Path) -> Path:
+    return prefix_of_open_mpi(tmp_path / "prefix")
+
+
+def launch_with(prefix: Path, *hidden: Path) -> str:
+    """Return the launch command of a program that loads the library of a prefix."""
+    program = mpi_program(prefix.parent, "libmpi.so.40")
+    variables = {"LD_LIBRARY_PATH": str(prefix / "lib")}
+    limits = Limits(hidden=hidden)
+    job = Job((str(program),), 1, 1, ("localhost",), prefix, prefix, environment=variables, limits=limits)
+    launch = chosen_here(job).launch
+    assert launch is not None
+    return launch.program
+
+
+def test_a_link_to_the_library_leads_nowhere_else_later(prefix: Path) -> None:
+    link = prefix.with_name("link")
+    link.symlink_to(prefix)
+    assert launch_with(link) == str(prefix / "bin" / "mpirun")
+    assert (prefix / "executed").exists()
+
+
+def test_no_launch_command_of_a_trial_is_executed_outside_of_its_sandbox(prefix: Path) -> None:
+    assert launch_with(prefix, prefix.parent) == "mpirun"
+    assert not (prefix / "executed").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root is needed to give a directory to another user")
+def test_no_launch_command_in_a_directory_of_another_user_is_executed(prefix: Path) -> None:
+    os.chown(prefix, NO_USER, NO_USER)
+    assert launch_with(prefix) == "mpirun"
+    assert not (prefix / "executed").exists()

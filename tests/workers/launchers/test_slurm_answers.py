@@ -219,6 +219,16 @@ def test_of_a_partition_that_slurm_is_silent_about_nothing_is_known() -> None:
     assert Recorded("", partition="short").partition("12") == {}
 
 
+def test_of_several_partitions_slurm_is_asked_which_one_the_job_has() -> None:
+    class Running(SlurmQueue):
+        def run(self, argv: Sequence[str], text: str = "") -> Answer:
+            job = argv[-2:] == ["job", "12"]
+            named = "Partition=long" if job else PARTITION.format(most=2, total=3) if argv[-1] == "long" else ""
+            return Answer(0, named, "")
+
+    assert Running(SlurmSettings(partition="compute,long"), "Slurm").partition("12") == {"name": "long", "hosts": 2}
+
+
 @pytest.mark.parametrize(
     ("complaint", "ended"),
     [

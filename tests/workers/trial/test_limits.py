@@ -49,14 +49,23 @@ while True:
     assert ended(GOOD).state == State.FINISHED
 
 
-def test_programs_that_take_memory_together_end_at_its_limit(ended: Callable[..., Trial], settings: Any) -> None:
+ENDED_FIRST_THREAD = """
+def take():
+    kept.append(os.urandom(1 << 20) * 150)
+    time.sleep(40)
+import ctypes, threading
+kept = []
+threading.Thread(target=take).start()
+ctypes.CDLL(None).pthread_exit(None)
+"""
+
+
+@pytest.mark.parametrize("takes", ["kept = os.urandom(1 << 20) * 150\ntime.sleep(40)", ENDED_FIRST_THREAD])
+def test_programs_that_take_memory_together_end_at_its_limit(
+    ended: Callable[..., Trial], settings: Any, takes: str
+) -> None:
     settings.TRIAL_MEMORY_BYTES = 400 << 20
-    trial = ended("""
-import os, time
-[os.fork() for _ in range(2)]
-kept = os.urandom(1 << 20) * 150
-time.sleep(40)
-""")
+    trial = ended(f"import os, time\n[os.fork() for _ in range(2)]\n{takes}")
     assert trial.state == State.FAILED, trial.traceback
     assert (
         f"It took more than the {size(400 << 20)} of memory that a trial may have: RANKWIRE_TRIAL_MEMORY_MIB"

@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from experiments import workloads
 from experiments.files import trial_directory
-from experiments.models import Cluster, Trial
+from experiments.models import Cluster, Experiment, Trial
 from experiments.specification import restore
 from experiments.specification.design import expand
+from tests.workers.clusters.mpi_programs import mpi_program, prefix_of_open_mpi
 from tests.workers.clusters.real_hosts import Slurm, SshHosts
 from tests.workers.clusters.trials import PlainLink
 from workers import launchers
@@ -97,3 +99,17 @@ def test_it_is_the_same_on_real_hosts_but_for_the_names_that_only_they_can_give(
         random = session.scratch.name.removeprefix("rankwire-")
         names = dict(zip(("node1", "node2"), session.hosts, strict=True)) | {"JOB": session.scheduler_job}
     require_equal(trials, lambda trial: previewed(trial, RANDOM=random, **names))
+
+
+def test_it_executes_nothing_that_a_running_trial_wrote(
+    submit: Callable[..., Experiment], tmp_path: Path, settings: Any
+) -> None:
+    settings.VAR = tmp_path
+    prefix = prefix_of_open_mpi(tmp_path / "trials" / "7" / "work" / "prefix")
+    parameters = {
+        "program": [str(mpi_program(prefix, "libmpi.so.40"))],
+        "environment": {"LD_LIBRARY_PATH": str(prefix / "lib")},
+    }
+    spec = restore(submit(workload="command", parameters=parameters, cluster="local").specification)
+    assert dry_run(spec, expand(spec), 0).argv[0] == "mpirun"
+    assert not (prefix / "executed").exists()

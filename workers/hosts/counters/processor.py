@@ -58,7 +58,7 @@ class Throttling(Files):
 
     key = "throttling"
     title = "Thermal throttling"
-    nothing = "the kernel counts no throttling (only on Intel processors)"
+    nothing = "the kernel counts no throttling (only on Intel processors, outside virtual machines)"
 
     def find(self) -> None:
         for file in self.glob("sys/devices/system/cpu/cpu[0-9]*/thermal_throttle/core_throttle_count"):

@@ -25,7 +25,7 @@ from experiments.cluster_kinds.scheduler import SchedulerSettings
 from workers.agent.variables import FORGET_JOB, without_job
 from workers.errors import ClusterUnavailable
 from workers.hosts.programs import run_bounded
-from workers.launchers.ssh_words import SSH_FAILED
+from workers.launchers.ssh_words import SSH_FAILED, explain, never_connected
 
 COMMAND_LIMIT_S = 30.0
 FIRST_PAUSE_S = 0.2
@@ -79,6 +79,8 @@ class Answer:
     status: int | None
     output: str
     stderr: str
+    unreached: bool = False
+    """True if ssh never connected to the login host."""
 
 
 class Queue(ABC, Generic[S]):
@@ -162,12 +164,12 @@ class Queue(ABC, Generic[S]):
             raise ClusterUnavailable(f"{self.title}'s command {argv[0]} cannot be run: {error.strerror}.") from error
         if marker is None:
             return Answer(result.returncode, result.stdout, result.stderr.strip()[-STDERR_LENGTH:])
-        _, _, answer = result.stdout.partition(f"\n{marker}\n")
+        _, begun, answer = result.stdout.partition(f"\n{marker}\n")
         answer, ended, _ = answer.partition(f"\n{marker}\n")
         if not ended:  # the login did not run the command to its end
-            return Answer(
-                result.returncode or SSH_FAILED, "", f"{result.stdout}{result.stderr}".strip()[-STDERR_LENGTH:]
-            )
+            words = f"{result.stdout}{result.stderr}".strip()[-STDERR_LENGTH:]
+            status, unreached = result.returncode or SSH_FAILED, not begun and never_connected(result.stderr)
+            return Answer(status, "", words, unreached=status == SSH_FAILED and unreached)
         return Answer(result.returncode, answer, result.stderr.strip()[-STDERR_LENGTH:])
 
     def submit(self, nodes: int, script: str, name: str) -> str:
@@ -185,6 +187,9 @@ class Queue(ABC, Generic[S]):
             raise
         if number:
             return number
+        if answer.unreached and self.settings.login is not None:
+            host = self.settings.login.host
+            raise ClusterUnavailable(f"The login host was not reached. {explain(host, answer.stderr)}")
         reason = self.refusal(answer, argv[0])
         if answer.status == 0:
             said = " ".join(f"{answer.output} {answer.stderr}".split())[:SHOWN_LENGTH]

@@ -132,6 +132,14 @@ def test_time_in_mpi_that_the_links_require_is_named(metric, end):
     assert checked(question).sentence.endswith("1 s more in MPI.")
 
 
+def test_ranks_that_poll_with_and_without_a_core_do_both():
+    shared = [Rank(computing=0.3, on_cpu=0.6, blocked_inside=0.4, descheduled_inside=0.4)] * 2
+
+    result = checked(profiled({**POLLING, 2: shared}))
+
+    assert result.causes[0].statement.endswith("in MPI, mostly on CPU (polling, copying), else descheduled")
+
+
 def of_calls(window: float, **seconds: float) -> dict[str, list[float]]:
     """The shares of two ranks' time in MPI."""
     return {f"mpi_{kind}_share": [value / (2 * window)] * 3 for kind, value in seconds.items()}

@@ -11,7 +11,7 @@ from analysis.conclusions.answering import SLOWED
 from analysis.conclusions.goals import decide
 from analysis.conclusions.rules.report import find
 from analysis.scaling import DISTURBED, Study
-from tests.analysis.conclusions.designs import HOSTS, asks, checked
+from tests.analysis.conclusions.designs import HOSTS, METHOD, asks, checked
 
 
 def disturbed(by_hosts: dict[int, int]) -> ExperimentQuestion:
@@ -86,6 +86,15 @@ def test_sizes_with_slowed_trials_alone_are_named_and_counted() -> None:
     assert other_load(question) == "Other load slowed 3 of 6 trials. At 1 host it slowed every trial that counts."
     assert [(f.where, f.value) for f in checked(question).figures if f.name == SLOWED] == [({"hosts": 1}, 3)]
     assert other_load(disturbed({1: 3, 2: 3})) == "Other load slowed 6 of 6 trials."
+
+
+@pytest.mark.parametrize(("slowed", "points"), [(2, "1 host, a and 1 host, b"), (3, "3 of 6 configurations")])
+def test_slowed_points_of_two_factors_are_named_up_to_two(slowed: int, points: str) -> None:
+    question = asks([HOSTS, METHOD], {(hosts, name): 1.0 * hosts for hosts in (1, 2, 4) for name in "ab"})
+    some = [replace(point, disturbed=3) for point in question.points[:slowed]]
+    question = replace(question, points=[*some, *question.points[slowed:]])
+
+    assert other_load(question).endswith(f"At {points} it slowed every trial that counts.")
 
 
 def test_a_size_with_one_trial_leaves_the_answer_tentative_and_asks_for_one_more() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from secrets import token_hex
 
 import pytest
 from django.contrib.auth.models import User
@@ -122,3 +123,11 @@ def test_invalid_views_are_refused(sent: dict[str, str], why: str, page: Client)
     answer = page.post(reverse("view-save"), {"page": "trials", "name": "Mine", "query": "", **sent}, follow=True)
     assert why in text_of(answer)
     assert not SavedView.objects.exists()
+
+
+def test_messages_that_no_page_shows_do_not_grow_the_session(page: Client) -> None:
+    lengths = []
+    for _ in range(30):
+        page.post(reverse("view-save"), {"page": "trials", "name": "x", "query": f"state={token_hex(1900)}"})
+        lengths.append(len(page.session.get("_messages", "")))
+    assert lengths[-1] == lengths[14] > 0

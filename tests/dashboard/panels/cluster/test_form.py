@@ -134,8 +134,9 @@ def test_switching_on_after_a_failed_check_asks_and_the_preview_names_it(set_up:
         "parameters.hosts": "1",
         "parameters.ranks_per_host": "2",
     }
-    notes = set_up.post(reverse("new-preview"), form).context["preview"].notes
-    assert "The last check of Rack failed: Reach." in notes
+    answer = set_up.post(reverse("new-preview"), form)
+    assert "The last check of Rack failed: Reach." in answer.context["preview"].notes
+    assert html.fromstring(answer.content).xpath(f"//a[@href='{address}#test']"), "the check explains the fault"
 
 
 def test_a_cluster_of_slurm_takes_its_login_from_fields_of_its_own(set_up: Client) -> None:

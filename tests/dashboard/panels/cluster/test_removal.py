@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
+from lxml import html
 
 from experiments import cluster_kinds, deletion
 from experiments.errors import CannotRestore, InvalidSpec
@@ -31,12 +32,14 @@ def rack(library: object) -> Cluster:
 
 def test_it_is_switched_off_and_on(set_up: Client, rack: Cluster) -> None:
     set_up.post("/clusters/rack/switch/")
-    with pytest.raises(InvalidSpec, match="unknown or switched off"):
+    with pytest.raises(InvalidSpec, match="is switched off"):
         Cluster.require("rack")
     assert "Switch cluster on" in text_of(set_up.get("/clusters/rack/"))
     for slug, why in (("rack", "is switched off"), ("nowhere", "does not exist")):
         form = set_up.get("/experiments/new/", {"cluster": slug})
         assert any(why in str(message) for message in form.context["messages"])
+        options = {o.get("value"): o for o in html.fromstring(form.content).xpath("//select[@name='cluster']/option")}
+        assert {value for value, option in options.items() if option.get("disabled") is not None} == {"rack"}
     set_up.post("/clusters/rack/switch/", {"on": "1"})
     assert Cluster.require("rack") == rack
 

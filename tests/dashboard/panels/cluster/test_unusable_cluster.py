@@ -13,7 +13,7 @@ from experiments.models import Cluster, Experiment
 from tests.dashboard.api.clients import EXPERIMENTS, client_of
 from tests.dashboard.laboratory import specification
 
-SENTENCE = "the cluster 'testbed' is unknown or switched off; known: local"
+SENTENCE = "the cluster 'testbed' is switched off; switched on: local"
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_over_rest_it_names_the_field(experiment: Experiment, person: Any, kind:
 @pytest.mark.parametrize(
     ("cluster", "sentence"),
     [
-        ("moon", "cluster: the cluster 'moon' is unknown or switched off; known: local, testbed"),
+        ("moon", "cluster: the cluster 'moon' is unknown; switched on: local, testbed"),
         ("local", "sweep.hosts: the cluster This machine has 1 host, not 4"),
     ],
 )

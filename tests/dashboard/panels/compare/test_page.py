@@ -324,12 +324,14 @@ def test_it_states_no_answers_beside_each_other_of_single_configurations(library
 
 
 def test_it_lists_the_traffic_of_flagged_trials_as_excluded(library, page):
-    runs = [measured(library, {"name": n, **WATER}, seconds(f)) for n, f in (("P", 1.0), ("Q", 1.1))]
+    more = {"captured": 1000.0, "super_segments": 5.0}
+    runs = [measured(library, {"name": n, **WATER}, seconds(f, **more)) for n, f in (("P", 1.0), ("Q", 1.1))]
     Trial.objects.filter(experiment__in=runs).update(trust="unusable")
     response = opened(page, *tokens(*runs))
     fold = response.context["table"].folded[-1]
-    assert fold.title == "Excluded, as the captures of these trials are flagged: 1 metric"
-    assert [line["row"].metric for line in fold.rows] == ["packets"]
+    assert fold.title == "Excluded, as the captures of these trials are flagged: 2 metrics"
+    assert [line["row"].metric for line in fold.rows] == ["packets", "captured"]
+    assert "super_segments" in {row.metric for row in response.context["compared"].rows}
     assert "traffic of flagged trials is excluded" in response.content.decode()
 
 
@@ -364,6 +366,25 @@ def test_an_interval_with_no_change_from_too_few_trials_is_no_difference(library
     verdict = opened(page, *tokens(one, two)).context["answer"].verdict
     assert "elapsed time of B shows no clear change at both common points (" in verdict
     assert verdict.endswith(", with no verdict below 3 trials of a side.")
+
+
+@pytest.mark.parametrize(("hosts", "is_stated"), [([1, 2], True), ([2, 4], False)])
+def test_a_change_at_one_host_is_not_of_the_link(library, page, hosts, is_stated):
+    sweep = WATER | {"sweep": {"hosts": hosts}}
+    one = measured(library, {"name": "One", **sweep}, seconds(1.0))
+    two = measured(library, {"name": "Two", **sweep, "link": {"bandwidth": "100 Mbit/s"}}, seconds(2.0))
+    (against,) = opened(page, *tokens(one, two)).context["answer"].against
+    assert any(sentence.startswith("One host sends no packets") for sentence in against.sentences) is is_stated
+
+
+def test_changes_without_an_interval_are_apart_from_those_with_one(library, page):
+    few = WATER | {"repetitions": 2}
+    one = measured(library, {"name": "One", **few}, seconds(1.0))
+    two = measured(library, {"name": "Two", **few}, lambda p: {"elapsed_s": {2: 1.0, 4: 0.9}[p["hosts"]]})
+    single = two.trials.filter(configuration__hosts=4).order_by("-pk")[:1]
+    Trial.objects.filter(pk__in=single).update(state="failed")
+    verdict = opened(page, *tokens(one, two)).context["answer"].verdict
+    assert "95\u202f% interval \u221250\u202f% to \u221250\u202f%; \u221210\u202f% without an interval" in verdict
 
 
 def test_a_heading_of_many_verdicts_counts_points_and_lists_intervals_below(library, page):

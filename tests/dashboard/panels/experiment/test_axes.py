@@ -5,6 +5,7 @@ from math import log10
 import pytest
 
 from analysis.conclusions import Answer
+from analysis.conclusions.answer import Figure
 from dashboard.charts.parts import Line, Published
 from dashboard.charts.sweep import over_parameter
 from dashboard.panels.experiment.axes import STEP
@@ -51,6 +52,17 @@ def test_it_marks_the_best_by_what_the_workload_is_about(library, specification,
     assert all(results.has(column.metric) for column in results.table()["columns"])
     rows = results.table()["rows"]
     assert [row["point"].replace("\u202f", " ") for row in rows if row["best"]] == [best]
+
+
+def test_it_marks_the_best_of_each_group_that_the_answer_compares(library):
+    sizes = {"hosts": [1, 2], "molecules": [64, 512]}
+    experiment = measured(
+        library, {"name": "Sizes", "workload": "water", "sweep": sizes, "repetitions": 2}, solve_water
+    )
+    figures = tuple(Figure("best size", 2, "hosts", where={"molecules": count}) for count in (64, 512))
+    rows = Results(experiment, None, Answer("scale", "", "open", figures)).table()["rows"]
+    assert [row["row"].parameters["molecules"] for row in rows if row["best"]] == [64, 512]
+    assert sum(row["best"] for row in Results(experiment).table()["rows"]) == 1
 
 
 @pytest.mark.parametrize(

@@ -3,18 +3,24 @@
 import re
 import time
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from django.core.cache import caches
 from django.urls import reverse
+from django.utils import timezone
 
 from analysis.conclusions import Answer, ChangePart
+from analysis.conclusions.answer import Figure
+from analysis.conclusions.answering import SLOWED
 from analysis.numbers import amount
 from dashboard.background import diagnoses, tasks
 from dashboard.panels.experiment.diagnosis import MOST_FINDINGS, change_by_part, diagnosis_context
 from dashboard.panels.experiment.results import Results
 from experiments.models import Experiment, Measurement, State, Trial
 from experiments.selectors.diagnosis import answers_of, cached_diagnosis, diagnosis_of, forget_diagnosis
+from experiments.selectors.question import question_of
+from experiments.selectors.study import study_of
 from tests.dashboard.api.clients import client_of
 from workers import queue
 
@@ -236,7 +242,23 @@ def test_all_pages_show_one_answer_that_advances_with_each_round(page, submit, e
     ]
     assert len({sentence for members in rounds for sentence, *_ in members}) == 4
     html = page.get(experiment.get_absolute_url()).content.decode()
-    assert "as of 6 trials, renewed every 2; charts and rounds follow every trial" in html
+    assert "as of 6 counted trials, renewed every 2; charts and rounds follow every trial" in html
+    assert "computing a newer answer" not in html
+
+    for trial in experiment.trials.filter(repetition=4):
+        Trial.objects.filter(pk=trial.pk).update(state=State.FINISHED)
+        Measurement.objects.create(trial=trial, metric="elapsed_s", value=7)
+    assert "computing a newer answer" in page.get(experiment.get_absolute_url()).content.decode()
+
+
+def test_subtitles_name_the_drift_of_values_and_up_to_two_slowed_configurations(measured):
+    made = diagnosis_of(measured)
+    slowed = tuple(Figure(SLOWED, 3, where={"hosts": hosts}) for hosts in (1, 2))
+    answer = replace(made.answer, is_without_drift=True, figures=slowed)
+    subtitles = {c.element: c.subtitle for s in Results(measured, made.study, answer).sections() for c in s.charts}
+    assert "elapsed, as measured, with drift, against 1 host; other load slowed" in subtitles["speedup"]
+    assert subtitles["speedup"].endswith("every counted trial at 1 host; 2 hosts")
+    assert {name for name, words in subtitles.items() if "with drift" in words} == {"time", "speedup", "efficiency"}
 
 
 def test_answer_is_renewed_while_one_configuration_waits_until_the_end(page, submit, empty_redis):
@@ -256,13 +278,23 @@ def test_answer_is_renewed_while_one_configuration_waits_until_the_end(page, sub
 
 
 def test_recommended_trials_follow_those_that_are_queued(page, submit, empty_redis):
-    experiment = submit(repetitions=2)
-    for trial in experiment.trials.select_related("configuration"):
-        Trial.objects.filter(pk=trial.pk).update(state=State.FINISHED)
+    experiment, start = submit(repetitions=2), timezone.now()
+    for number, trial in enumerate(experiment.trials.select_related("configuration")):
+        ended = start + timedelta(seconds=(number + 1) * 15)  # 10 s each, 5 s between two trials
+        spans = {"preparing_at": ended - timedelta(seconds=10), "ended_at": ended}
+        Trial.objects.filter(pk=trial.pk).update(state=State.FINISHED, **spans)
         value = ELAPSED[trial.configuration.hosts][2 * trial.repetition - 2] * (1 + trial.repetition / 4)
         Measurement.objects.create(trial=trial, metric="elapsed_s", value=value)
     address = reverse("experiment-diagnosis", args=[experiment.slug])
-    assert 'id="next-dialog"' in page.get(address).content.decode()
+    answer = page.get(address)
+    assert 'id="next-dialog"' in answer.content.decode()
+    assert "Load of this machine now" in answer.content.decode()
+    made = diagnosis_of(experiment)
+    suggested = {parameters["hosts"] for parameters, _ in made.suggested}
+    assert (suggested, answer.context["diagnosis"]["adds_sizes"]) == ({3}, True)
+    _, trials, seconds = page.get(experiment.get_absolute_url()).context["repeatable"]["choices"][0]
+    question = question_of(experiment, study_of(experiment))
+    assert seconds / trials == question.trial_s == pytest.approx((6 * 10 + 5 * 5) / 6)  # pauses below a minute count
 
     experiment.add_repetitions(2)
 

@@ -34,6 +34,7 @@ def test_it_studies_the_fastest_size_of_several_hosts_as_far_as_the_effects_matt
     assert min(p["link.bandwidth"] for p in points) == pytest.approx(100e6)  # 200 Mbit in 2 s
     assert len(points) == 10
     assert spec.repetitions == 2
+    assert spec.order == "interleaved", "a drift must not look like an effect of the link"
     assert not spec.control
 
 

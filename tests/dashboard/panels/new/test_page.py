@@ -62,6 +62,13 @@ def test_the_preview_warns_of_more_ranks_than_cores(page):
     assert shared(usable_cores()) == 0
 
 
+@pytest.mark.parametrize(("sizes", "noted"), [("1 KiB, 1 MiB", True), ("1 KiB, 1 MiB, 4 MiB", False)])
+def test_the_preview_warns_of_too_few_message_sizes(page, sizes, noted):
+    fields = dict(posted(workload="pingpong", sweep_name=["message_bytes"], sweep_values=[sizes]).lists())
+    notes = page.post(reverse("new-preview"), fields).context["preview"].notes
+    assert any("3 message sizes" in note for note in notes) == noted
+
+
 @pytest.mark.parametrize(("most", "refused"), [(3, True), (300, False)])
 def test_the_preview_names_a_quota_that_refuses_the_start(page, settings, most, refused):
     settings.QUOTA_QUEUED_TRIALS = most

@@ -69,7 +69,7 @@ def test_the_table_by_size_is_that_of_the_answer(page: Client, library: Project)
     experiment = measured(library, sizes, unsteady(lambda p: scaling({"link.delay": 0.0, "link.bandwidth": 1e9, **p})))
     words = diagnosed(page, experiment)
     reported = {f.where["hosts"]: f for f in diagnosis_of(experiment).answer.figures if f.name == "Elapsed time"}
-    heading = "Scaling by size intervals of the answer"
+    heading = "Scaling by hosts intervals of the answer"
     assert heading in words
     rows = re.findall(r"([124]) [\d.]+ s \(([\d.]+) to ([\d.]+) s\)", words.partition(heading)[2])
     assert [int(hosts) for hosts, *_ in rows[:3]] == [1, 2, 4]

@@ -38,6 +38,17 @@ def test_part_shows_the_search_before_anything_is_confirmed(searching: Experimen
     assert page.get(reverse("experiment-parts", args=[searching.slug])).status_code == 200
 
 
+def test_part_omits_importance_that_too_few_combinations_never_have(
+    searching: Experiment, page: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end_trials(searching)
+    part, address = search_part(Measured.of(searching), {}), reverse("experiment-parts", args=[searching.slug])
+    assert part is not None
+    for fewest, is_there in ((part["combinations"], True), (part["combinations"] + 1, False)):
+        monkeypatch.setattr("dashboard.panels.parts.search.FEWEST_FOR_IMPORTANCE", fewest)
+        assert ("Importance of each parameter" in page.get(address).content.decode()) is is_there
+
+
 def test_part_shows_confirmed_gains_and_uses_them_for_a_new_experiment(searching: Experiment, page: Client) -> None:
     run_to_end(searching)
     answer = diagnosis_of(searching).answer

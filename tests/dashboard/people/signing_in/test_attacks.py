@@ -121,6 +121,12 @@ def test_answer_to_a_reset_shows_no_account(reader: User, monkeypatch: pytest.Mo
     wait_for(lambda: sent == [[ADDRESS], [ADDRESS]])
 
 
+def test_one_client_requests_ten_reset_mails_in_ten_minutes(client: Client, settings: Any, db: None) -> None:
+    settings.SENDS_MAIL = True
+    answers = [client.post(RESET, {"email": f"victim+{number}@example.org"}).status_code for number in range(12)]
+    assert answers == [302] * 10 + [429] * 2
+
+
 def test_failing_mail_server_shows_no_account(reader: User, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any, **__: Any) -> None:
         raise ConnectionRefusedError
