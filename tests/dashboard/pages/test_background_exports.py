@@ -171,7 +171,7 @@ def test_table_in_the_background_has_limits(
     work()
     task.refresh_from_db()
     assert (task.state, task.file.exists()) == ("failed", False)
-    assert ("a quarter of the free disk" if limit == "disk" else "minutes of CPU time") in task.message
+    assert ("a quarter of the free disk" if limit == "disk" else "of CPU time") in task.message
 
 
 @pytest.mark.parametrize("trouble", ["closed", "wrong"])
