@@ -40,9 +40,11 @@ SECOND_SETTING: Final = "Not enough data yet: the effect of the network needs a 
 def needs(question: ExperimentQuestion, needed: NetworkNeeds) -> tuple[str, str]:
     """Return the bounds of one combination and its critical path."""
     needs = needed.needs
+    # The time of the charts and of the model has the drift.
+    here = "current link, without drift" if question.is_without_drift else "current link"
     bounds = (
         f"{lower_first(question.deciding.label)} stays within {percent(needs.tolerated)} of "
-        f"{amount(needs.elapsed.value, 's')} {_bounds(needed)}"
+        f"{amount(needs.elapsed.value, 's')} ({here}) {_bounds(needed)}"
     )
     other = RATE if needs.least_rate is None else DELAY if needs.most_delay is None else ""
     without = _without_need(needed, other) if other in {f.name for f in question.factors} else ""

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from analysis.conclusions import Answer, Factor
-from analysis.conclusions.observations.needs import fits_of, link_of
+from analysis.conclusions.observations.needs import fits_of, link_of, needed_of
+from analysis.conclusions.sentences.network import needs
 from analysis.scaling import Point
 from analysis.sensitivity import Link
 from tests.analysis.conclusions.designs import DELAY, RATE, asks, checked, values
@@ -34,10 +35,18 @@ def test_it_says_both_bounds_and_what_they_come_from() -> None:
     assert values(result, "most one-way delay, with the least rate") == [pytest.approx(0.138e-3, rel=0.02)]
     assert values(result, "least rate, with the most one-way delay") == [pytest.approx(606e6, rel=0.02)]
     assert re.fullmatch(
-        r"Elapsed time stays within 10 % of 3.25 s if one-way delay is below 13\d µs \(.* µs\) and the rate is above 60\d Mbit/s "
+        r"Elapsed time stays within 10 % of 3.25 s \(current link\) if one-way delay is below 13\d µs \(.* µs\) and the rate is above 60\d Mbit/s "
         r"\(.* Mbit/s\)\. 4 300 messages \(95 % CI 4 [12].0 to 4 3.0\) and 31.\d MB \(3.* to 3.* MB\) are on its critical path\.",
         result.sentence,
     )
+
+
+def test_the_bounds_name_a_time_without_drift() -> None:
+    program = Program(messages=4300, bits=250e6)
+    question = asks([DELAY, RATE], {(link.delay_s, link.rate_bps): program.elapsed(link) for link in STAR})
+    needed = needed_of(question, question.measured())
+    assert needed is not None
+    assert "(current link, without drift)" in needs(replace(question, is_without_drift=True), needed)[0]
 
 
 def test_both_bounds_together_keep_the_program_within_a_tenth() -> None:
