@@ -35,7 +35,8 @@ def test_it_says_both_bounds_and_what_they_come_from() -> None:
     assert values(result, "most one-way delay, with the least rate") == [pytest.approx(0.138e-3, rel=0.02)]
     assert values(result, "least rate, with the most one-way delay") == [pytest.approx(606e6, rel=0.02)]
     assert re.fullmatch(
-        r"Elapsed time stays within 10 % of 3.25 s \(current link\) if one-way delay is below 13\d µs \(.* µs\) and the rate is above 60\d Mbit/s "
+        r"Elapsed time stays within 10 % of 3.25 s \(current link\) if one-way delay is below 13\d µs \(.* µs\) "
+        r"and the rate is above 60\d Mbit/s "
         r"\(.* Mbit/s\)\. 4 300 messages \(95 % CI 4 [12].0 to 4 3.0\) and 31.\d MB \(3.* to 3.* MB\) are on its critical path\.",
         result.sentence,
     )
