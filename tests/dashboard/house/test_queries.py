@@ -48,7 +48,7 @@ def test_the_header_costs_one_query_besides_session_and_user(page, submit, run, 
 def test_it_answers_an_experiment_with_a_fixed_number_of_queries(page, submit, run, django_assert_num_queries):
     small, large = submit(), submit(name="Large", sweep={"hosts": [1, 2, 4], "link.mtu": [1500, 9000]}, repetitions=6)
     run()
-    with django_assert_num_queries(18):
+    with django_assert_num_queries(20):
         page.get(small.get_absolute_url())
     with django_assert_num_queries(18):
         page.get(large.get_absolute_url())
