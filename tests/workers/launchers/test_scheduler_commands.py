@@ -430,8 +430,8 @@ def test_the_batch_script_is_a_program(lasting: bool, tmp_path: Path, eventually
     batch.stdin.close()
     try:
         noted = tmp_path.with_name(f"{tmp_path.name}.job")
-        eventually(noted.exists)
-        assert noted.read_text() == f"{batch.pid}\n"
+        # A shell creates the file before it writes to it.
+        assert eventually(lambda: noted.exists() and noted.read_text()) == f"{batch.pid}\n"
         agent.kill()
         agent.wait()
         if lasting:
