@@ -29,11 +29,11 @@ def degraded_capture(reading: Reading) -> Iterator[Finding]:
     if not bad:
         return
     reasons = list(dict.fromkeys(r for _, _, p in bad for r in p.trust_reasons))
-    # Reasons that differ in their numbers alone are one.
-    kinds = list({re.sub(r"\d+", "", reason): reason for reason in reversed(reasons)}.values())[
-        : -_MOST_REASONS - 1 : -1
-    ]
-    words = f"one: {'; another: '.join(kinds)}" if len(reasons) > 1 else "".join(reasons)
+    kinds: dict[str, str] = {}
+    for reason in reasons:  # those that differ in their numbers alone are one
+        kinds.setdefault(re.sub(r"[\d.\s]+", "", reason), reason)
+    words = "; another: ".join([*kinds.values()][:_MOST_REASONS])
+    words = f"one: {words}" if len(reasons) > 1 else words
     total = sum(n for _, n, _ in bad)
     yield finding(
         "degraded_capture",
