@@ -301,10 +301,11 @@ def bound_logs(directory: Path) -> None:
     Writers append, and keep the file open. On a full disk the text is dropped.
     """
     for log in directory.glob("*.log"):
-        if log.stat().st_size > MOST_LOG_BYTES:
-            with suppress(OSError):
-                shutil.copy(log, f"{log}.1")
-            os.truncate(log, 0)
+        with suppress(FileNotFoundError):  # an administrator removed it meanwhile
+            if log.stat().st_size > MOST_LOG_BYTES:
+                with suppress(OSError):
+                    shutil.copy(log, f"{log}.1")
+                os.truncate(log, 0)
 
 
 def _report(sentence: str) -> None:

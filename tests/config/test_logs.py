@@ -114,6 +114,7 @@ def test_words_of_visitors_are_no_records_and_no_commands_of_a_terminal() -> Non
 def test_large_logs_move_while_their_programs_write_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervisor, "MOST_LOG_BYTES", 10)
     log = tmp_path / "web.log"
+    (tmp_path / "gone.log").symlink_to("nowhere")  # as if an administrator removed it meanwhile
     with log.open("ab", buffering=0) as program:  # as config/services/children.py opens it
         for text in (b"the first text", b"the second text", b"the end"):
             program.write(text)
