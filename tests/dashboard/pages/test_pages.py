@@ -122,6 +122,8 @@ def test_failed_trial_shows_its_reason(page, submit):
     text = text_of(page.get(experiment.get_absolute_url()))
     assert "LAMMPS &lt;stopped&gt;" in text
     assert f'{address}"' in text
+    Cluster.objects.filter(slug="testbed").update(elsewhere=True)
+    assert f'{address}#test"' not in text_of(page.get(trial.get_absolute_url())), "an imported one has no check"
 
 
 def test_it_escapes_names_of_people_in_pages_and_figures(page, submit, run):
