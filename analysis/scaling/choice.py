@@ -155,18 +155,15 @@ class _Trial:
     def why_none(self, axis: str) -> str:
         """Return the reason why no model predicts, as the rest of a sentence."""
         sizes, growing = len(self.groups), [f for f in self._tested() if f.model != "constant"]
+        too_few = f"{sizes} numbers of {axis} are too few to trust the error of a model that changes with them"
         if not growing and (self.varies or not self._tested()):
-            return f"{sizes} numbers of {axis} are too few to trust the error of a model that changes with them"
+            return too_few
         if self.turns and not any(map(_has_turn, growing)):
             return f"the time falls and then rises again, and {plural(sizes, 'size')} are too few to test such a model"
         closest = [f for f in growing if _has_turn(f)] if self.turns else growing if self.varies else self._tested()[:1]
         best = min(closest, key=lambda f: f.cv_error or 0.0)
         if not self.varies:
-            few = (
-                ""
-                if growing
-                else f". {plural(sizes, 'size')} are too few to trust the error of a model that changes with them"
-            )
+            few = "" if growing else f". {too_few}"
             return (
                 f"a test of all sizes together shows no measurable change with the {axis}, "
                 f"and the mean misses a left-out one by {_error(best)}{few}"
