@@ -39,7 +39,7 @@ def register(request: HttpRequest, name: str = "") -> HttpResponse:
         return _form(request, latest, texts_of(latest.definition if latest else {}))
     texts = {path: str(text) for path, text in request.POST.items()}
 
-    def taken(new: str) -> list[FieldError]:
+    def name_errors(new: str) -> list[FieldError]:
         if name or not is_storable_text(new) or Program.latest(new) is None:
             return []
         return [FieldError("name", f"{new!r} is registered: choose another name, or edit that program")]
@@ -49,7 +49,7 @@ def register(request: HttpRequest, name: str = "") -> HttpResponse:
             return _form(request, latest, texts_of(_imported(request)))
         texts |= _uploaded(request, texts)
         definition = definition_of(texts, latest.definition if latest else None)
-        if errors := taken(read_definition(definition).name):
+        if errors := name_errors(read_definition(definition).name):
             raise InvalidSpec(errors)
         cautions = [] if "anyway" in request.POST else _new_cautions(definition, latest)
         if latest and "anyway" not in request.POST and may_replace_program(request.user, latest.slug):
@@ -62,8 +62,8 @@ def register(request: HttpRequest, name: str = "") -> HttpResponse:
             return _form(request, latest, texts, cautions=cautions)
         program = queue.register_program(definition, author=request.user, name=name or None)
     except InvalidSpec as error:
-        name_error = [] if "name" in error.by_path() else taken(texts.get("name", ""))
-        return _form(request, latest, texts, at_rows(InvalidSpec([*error.errors, *name_error]), texts))
+        more = [] if "name" in error.by_path() else name_errors(texts.get("name", ""))
+        return _form(request, latest, texts, at_rows(InvalidSpec([*error.errors, *more]), texts))
     if latest is not None and program.definition == latest.definition:
         messages.info(request, f"Nothing was changed: {program.title} keeps version {program.version}.")
     else:
@@ -182,7 +182,7 @@ def _uploaded(request: HttpRequest, texts: Mapping[str, str]) -> dict[str, str]:
     return uploaded
 
 
-def unread_figures(error: InvalidSpec, figures: Sequence[FormFigure]) -> list[FieldError]:
+def _pattern_errors(error: InvalidSpec, figures: Sequence[FormFigure]) -> list[FieldError]:
     """Return the errors of patterns in the pasted output, without those of ``error``."""
     errors = [(figure.error_place.removeprefix("err-").replace("-", "."), figure.reading) for figure in figures]
     return [
@@ -205,7 +205,7 @@ def _form(
 ) -> HttpResponse:
     reading = read_form(texts)
     if error is not None:
-        error = InvalidSpec([*error.errors, *unread_figures(error, reading["figures"])])
+        error = InvalidSpec([*error.errors, *_pattern_errors(error, reading["figures"])])
     context = {
         "place": "workloads",
         "program": latest,
