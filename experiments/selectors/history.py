@@ -75,10 +75,8 @@ def history_of(user: Any, configuration: str, cluster: str, metric: str) -> Conf
     if not newest:
         raise Configuration.DoesNotExist
     rows = [row for row in newest[:MOST_TRIALS][::-1] if row[1] is not None]
-    cut, slowed_trials = (
-        len(newest) > MOST_TRIALS,
-        trials_of(user, configuration, cluster).filter(excluded_as_disturbed()),
-    )
+    cut = len(newest) > MOST_TRIALS
+    excluded = trials_of(user, configuration, cluster).filter(excluded_as_disturbed())
     entries = [Entry(*row[:-1]) for row in rows if in_statistics(row[-1], metric)]
     last = Trial.objects.select_related("configuration__experiment", "cluster").get(pk=newest[0][0])
     # Marks of the same configuration in hidden experiments have reasons that are not for this user.
@@ -96,7 +94,7 @@ def history_of(user: Any, configuration: str, cluster: str, metric: str) -> Conf
         ),
         flagged=[row[0] for row in rows if not in_statistics(row[-1], metric)],
         cut=cut,
-        excluded=slowed_trials.filter(**({"ended_at__gte": rows[0][2]} if cut and rows else {})).count(),
+        excluded=excluded.filter(**({"ended_at__gte": rows[0][2]} if cut and rows else {})).count(),
     )
 
 
