@@ -142,9 +142,13 @@ class _ThisMachine:
 
 
 def _is_ours(path: Path, foreign: int) -> bool:
-    """Return whether root or this user owns a path, without rights of `foreign` users."""
+    """Return whether root or this user owns a path whose mode lacks `foreign` bits.
+
+    In sticky directories, others replace only their own entries.
+    """
     status = path.stat()
-    return status.st_uid in (0, os.geteuid()) and bool(status.st_mode & stat.S_ISVTX or not status.st_mode & foreign)
+    is_sticky = stat.S_ISDIR(status.st_mode) and bool(status.st_mode & stat.S_ISVTX)
+    return status.st_uid in (0, os.geteuid()) and (is_sticky or not status.st_mode & foreign)
 
 
 def _launch_programs(library: str) -> tuple[str, ...]:

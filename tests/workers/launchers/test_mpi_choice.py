@@ -110,6 +110,12 @@ def test_a_link_to_the_library_leads_nowhere_else_later(prefix: Path) -> None:
     assert (prefix / "executed").exists()
 
 
+def test_no_launch_command_that_others_can_write_is_executed(prefix: Path) -> None:
+    (prefix / "bin" / "mpirun").chmod(0o1777)
+    assert launch_with(prefix) == "mpirun"
+    assert not (prefix / "executed").exists()
+
+
 def test_no_launch_command_of_a_trial_is_executed_outside_of_its_sandbox(prefix: Path) -> None:
     assert launch_with(prefix, prefix.parent) == "mpirun"
     assert not (prefix / "executed").exists()
