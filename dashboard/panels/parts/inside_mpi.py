@@ -51,7 +51,7 @@ def inside_mpi_part(measured: Measured, _targets: Mapping[str, str]) -> dict[str
         "ideal": any(row.values.get(efficiencies.TRANSFER) for row in rows),
         "attention": numbers.amount(ATTENTION, numbers.SHARE),
         "poor": numbers.amount(POOR, numbers.SHARE),
-        "lacks_cores": any("note" in cell for line in lines.values() for cell in line["cells"]),
+        "lacks_cores": any("note" in cell for table in tables for line in table["lines"] for cell in line["cells"]),
         "cost": _largest(rows, COST),
         "sends_only": sends_only,
     }

@@ -6,6 +6,8 @@ import pytest
 from django.urls import reverse
 
 from analysis.catalogue import METRICS
+from dashboard.panels.parts import Measured
+from dashboard.panels.parts.inside_mpi import inside_mpi_part
 from tests.dashboard.api.clients import EXPERIMENTS
 from tests.dashboard.studies_measured import LADDER, NETWORK, SIZES, measured, needing, profiled, solve
 from tests.dashboard.texts import words_of
@@ -106,6 +108,16 @@ def test_communication_is_not_to_improve_if_ranks_lack_cores(page, library, desc
     lines = {line["name"]: line for line in context["parts"][0].context["tables"][0]["lines"]}
     assert [cell["tone"] for cell in lines["mpi_communication_efficiency"]["cells"]] == tones
     assert context["parts"][0].context["lacks_cores"] is (tones[-1] == "")
+
+
+def test_no_free_core_is_explained_whichever_table_names_it(library):
+    def values(parameters):
+        share = 0.3 if (parameters["hosts"], parameters["molecules"]) == (4, 64) else 0.0
+        return {**profiled(parameters), "mpi_descheduled_inside_share": share}
+
+    two_tables = {**SIZES, "parameters": {}, "sweep": {"hosts": [1, 2, 4], "molecules": [64, 512]}}
+    part = inside_mpi_part(Measured.of(measured(library, two_tables, values)), {})
+    assert (len(part["tables"]), part["lacks_cores"]) == (2, True)
 
 
 def test_it_stays_away_where_nothing_was_counted(page, library):
