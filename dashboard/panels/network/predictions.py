@@ -142,7 +142,7 @@ def _came_of(check: PredictionCheck, result: Mapping[str, Any]) -> str:
         return f"Measured: {result['measured']}, median of {trials}, {position} of that interval; the prediction is {result['error']} off."
     if check.disturbed:
         slowed = numbers.plural(check.disturbed, "trial")
-        return f"Other load slowed {slowed} on this link, so they do not check it. Build and check it again on idle machines."
+        return f"Not checked: other load slowed {slowed} on this link. Build and check it again on idle machines."
     if check.other_link:
         return "Later trials ran on a different link, so they do not check it."
     if check.trials:
