@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from analysis.catalogue import METRICS
 from analysis.conclusions.observations.reading import Reading, SizeEntry
 from analysis.conclusions.rules.registry import Finding, finding_at, rule
 from analysis.conclusions.sentences.findings import late_sender
@@ -39,7 +40,8 @@ def long_waits(reading: Reading) -> Iterator[Finding]:
 @rule
 def mpi_waits(reading: Reading) -> Iterator[Finding]:
     """Report ranks that mostly wait in MPI, if no cause was measured."""
-    worst = reading.highest("mpi_blocked_share")
+    metric = "mpi_blocked_share"
+    worst = reading.highest(metric)
     if worst is None or worst.point.disturbed or any(_worst(reading, metric) for metric, _ in _LABELS.values()):
         return
     if reading.series("mpi_serialisation_efficiency"):
@@ -47,9 +49,7 @@ def mpi_waits(reading: Reading) -> Iterator[Finding]:
     share = worst.median - (worst.point.median("mpi_descheduled_inside_share") or 0.0)
     if share >= _MOST:
         words = {"share": percent(share)}
-        yield finding_at(
-            reading, "mpi_waits", worst, "mpi_blocked_share", "In MPI, off the CPU", explains=share, **words
-        )
+        yield finding_at(reading, "mpi_waits", worst, metric, METRICS[metric].label, explains=share, **words)
 
 
 def _who(entry: SizeEntry) -> str:
