@@ -40,7 +40,7 @@ from experiments.selectors.question import question_of
 from experiments.selectors.study import study_of
 from experiments.specification.parameters import MAX_HOSTS, MAX_RANKS
 
-_FORM: Final = 56
+_FORM: Final = 57
 """Version of the cached data; older ones are ignored."""
 _CACHE_S: Final = 30 * 24 * 3600
 _STUDY: Final = 0.15

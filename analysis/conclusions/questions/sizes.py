@@ -152,7 +152,8 @@ def answer_weak(question: ExperimentQuestion) -> Answer:
         fallen = next((i for i, row in enumerate(together, 1) if _below(question, row)), None)
     certainty, missing, line = strength(question, curve.claims), None, words.STAYS_ABOVE
     if fallen is not None:
-        line = words.FALLS.format(size=words.size_of(curve, fallen))
+        perhaps = next((i for i, row in enumerate(rows, 1) if not _above(question, row)), fallen)
+        line = words.falls(curve, fallen, perhaps)
         figures += (Figure("falls below 80 %", curve.level(fallen), plural),)
     elif all(_above(question, row) for row in rows):
         figures += (Figure("stays above 80 %", curve.level(-1), plural),)

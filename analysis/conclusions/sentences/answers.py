@@ -201,6 +201,12 @@ FALLS: Final = "efficiency falls below 80 % at {size}"
 UNDECIDED: Final = "not enough data yet: efficiency may be above or below 80 %"
 
 
+def falls(curve: SizeGrid, fallen: int, perhaps: int) -> str:
+    """Return the size from which on efficiency is below 80 %, and a smaller one that may be."""
+    line = FALLS.format(size=size_of(curve, fallen))
+    return line if perhaps >= fallen else f"{line}, perhaps at {size_of(curve, perhaps)}"
+
+
 def size_of(curve: SizeGrid, i: int) -> str:
     return level(curve.factor, curve.points[i].parameters[curve.factor.name])
 

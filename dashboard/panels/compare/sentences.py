@@ -244,7 +244,10 @@ def _at_points(changed: Mapping[str, Comparison], count: int) -> list[str]:
     by_verdict: dict[str, dict[str, Comparison]] = {}
     for point, comparison in changed.items():
         is_open = comparison.verdict == "too few repetitions" and _may_be_none(comparison)
-        by_verdict.setdefault("open" if is_open else comparison.verdict, {})[point] = comparison
+        is_alone = comparison.verdict == "too few repetitions" and comparison.ratio_interval is None
+        by_verdict.setdefault("open" if is_open else "alone" if is_alone else comparison.verdict, {})[point] = (
+            comparison
+        )
     clauses: list[str] = []
     for verdict, words in (
         ("lower", "is lower at {points} ({changes})"),
@@ -252,6 +255,7 @@ def _at_points(changed: Mapping[str, Comparison], count: int) -> list[str]:
         ("no clear change", "shows no clear change at {points} ({changes})"),
         ("open", "shows no clear change at {points} ({changes}), with {reason}"),
         ("too few repetitions", "differs by {changes} at {points}, with {reason}"),
+        ("alone", "differs by {changes} at {points}, with too few trials for an interval"),
     ):
         if changes_of_member := by_verdict.get(verdict):
             points = (

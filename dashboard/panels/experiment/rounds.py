@@ -124,7 +124,7 @@ def _goal_words(goal: Goal) -> str:
         return f"best {described(goal.optimise).label}, differences above {significant(100 * goal.matters)} % matter"
     if goal.precision is not None:
         return f"every interval within ±{significant(100 * goal.precision)} %"
-    return f"answered: every configuration is measurably worse than the best, or within {significant(100 * goal.matters)} % of it"
+    return f"the answer is conclusive; results within {significant(100 * goal.matters)} % count as equal"
 
 
 def _repeats(experiment: Experiment, made: Sequence[Round]) -> Counter[int]:

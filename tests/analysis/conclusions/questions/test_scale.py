@@ -206,3 +206,12 @@ def test_one_measured_size_names_the_factor_that_needs_another(weak):
     result = answer(asks([ranks], {2: 1.0}, weak=weak))
     assert result.strength == "open"
     assert plain(result.sentence).endswith("a second number of ranks per host is needed.")
+
+
+@pytest.mark.parametrize(("at_two", "is_named"), [(1.25, True), (1.05, False), (2.0, False)])
+def test_a_smaller_size_that_may_lose_its_efficiency_is_named(at_two, is_named):
+    result = checked(asks([HOSTS], {1: 1.0, 2: at_two, 4: 3.0}, weak=True))
+    fallen = 2 if at_two == 2.0 else 4
+
+    assert values(result, "falls below 80 %") == [fallen]
+    assert (", perhaps at 2 hosts." in plain(result.sentence)) is is_named
