@@ -202,7 +202,7 @@ UNDECIDED: Final = "not enough data yet: efficiency may be above or below 80 %"
 
 
 def falls(curve: SizeGrid, fallen: int, perhaps: int) -> str:
-    """Return the size from which on efficiency is below 80 %, and a smaller one that may be."""
+    """Return the size where efficiency falls, and a smaller one where it may."""
     line = FALLS.format(size=size_of(curve, fallen))
     return line if perhaps >= fallen else f"{line}, perhaps at {size_of(curve, perhaps)}"
 
