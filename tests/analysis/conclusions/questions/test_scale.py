@@ -215,3 +215,17 @@ def test_a_smaller_size_that_may_lose_its_efficiency_is_named(at_two, is_named):
 
     assert values(result, "falls below 80 %") == [fallen]
     assert (", perhaps at 2 hosts." in plain(result.sentence)) is is_named
+
+
+def test_two_noisy_trials_give_no_interval_and_the_head_line_another_size():
+    question = asks([HOSTS], {2: 0.33, 3: 0.66, 4: 1.12}, weak=True)
+    question.points[0].values["elapsed_s"] = [0.332, 0.32, 0.328, 0.34, 0.312]
+    question.points[1].values["elapsed_s"] = [0.613, 0.624, 0.694, 0.641]
+    question.points[2].values["elapsed_s"] = [1.42, 0.82]
+
+    result = checked(question)
+
+    assert values(result, "falls below 80 %") == [3]
+    assert " At 3 hosts it is 5" in plain(result.sentence)
+    (noisy,) = [figure for figure in result.figures if figure.where == {"hosts": 4}]
+    assert (noisy.low, noisy.high) == (None, None)
