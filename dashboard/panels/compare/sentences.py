@@ -224,8 +224,10 @@ def _verdict(compared: Compared, member: Member, metric: str, over: str) -> tupl
     verdicts = Counter(c.verdict for c in changed.values())
     clear = {word: number for word in ("lower", "higher") if (number := verdicts[word])}
     parts = [f"is {word} at {number} of {count} common points" for word, number in clear.items()]
-    if unclear := count - sum(clear.values()):
-        parts.append(f"shows no clear change at {unclear if parts else _of_points(unclear, count)}")
+    few = sum(c.verdict == "too few repetitions" and not _may_be_none(c) for c in changed.values())
+    for words, number in (("shows no clear change", count - sum(clear.values()) - few), ("has no verdict", few)):
+        if number:
+            parts.append(f"{words} at {numbers.plural(number, 'point') if parts else _of_points(number, count)}")
     heading = f"{_subject(compared, member, metric)} {_joined(parts)}."
     return heading, [f"{first_up(clause)}." for clause in clauses]
 

@@ -402,7 +402,7 @@ def test_a_heading_of_many_verdicts_counts_points_and_lists_intervals_below(libr
     )
     answer = opened(page, *tokens(one, two)).context["answer"]
     assert answer.verdict.endswith(
-        "is lower at 1 of 3 common points, is higher at 1 of 3 common points, and shows no clear change at 1."
+        "is lower at 1 of 3 common points, is higher at 1 of 3 common points, and shows no clear change at 1 point."
     )
     *clauses, _ = answer.against[0].sentences
     assert [clause.split(" at ")[0] for clause in clauses] == ["Is lower", "Is higher", "Shows no clear change"]
