@@ -24,7 +24,7 @@ from analysis.conclusions.answer import ChangePart
 from analysis.conclusions.context import ExperimentQuestion
 from analysis.mpi.wait_sums import CAUSES
 from analysis.scaling import Point
-from analysis.statistics.summary import Floats, welch
+from analysis.statistics.summary import MINIMUM_REPETITIONS, Floats, welch
 
 LAUNCH: Final = "launch"
 CRITICAL_PATH: Final = ("chain_volume_s", "chain_latency_s")
@@ -308,9 +308,12 @@ def _changed(name: str, before: Floats, after: Floats, ideal: float) -> ChangePa
 
 
 def _within(name: str, first: float, last: float, before: Floats, after: Floats) -> ChangePart:
-    """Return the change from first to last with Welch's interval, widened to hold it."""
+    """Return the change from first to last with Welch's interval, widened to hold it.
+
+    Two trials have none: with one degree of freedom it spans 25 standard errors and would hide every cause.
+    """
     change = last - first
-    if min(len(before), len(after)) < 2:
+    if min(len(before), len(after)) < MINIMUM_REPETITIONS:
         return ChangePart(name, first, last, change)
     mean, error, freedom = welch(after, before)
     two_sided, one_sided = (

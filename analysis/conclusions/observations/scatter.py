@@ -29,6 +29,8 @@ LEVEL: Final = 0.965
 """Simultaneous level of an experiment's intervals: fewer than 5 % of experiments without an effect claim one."""
 VALUE_LEVEL: Final = 0.98
 """Level of one point's interval: times with an exponential tail hold ``LEVEL`` with it, normal logarithms 98 %."""
+_SAYS_NOTHING: Final = float(np.log(100))
+"""Width on logarithms from which on an interval is left out: a tenth to ten times."""
 _MORE: Final = 0.05
 """P-value below which repetitions scatter more than the known scatter."""
 SMALLEST: Final = SMALLEST_SPREAD
@@ -207,7 +209,7 @@ class SimultaneousIntervals:
         near = width if (step := self._step(i, j)) is None else step * error
         low, high = (middle - near, middle + width) if middle > 0 else (middle - width, middle + near)
         low, high = low - a.below - b.above, high + a.above + b.below
-        return _interval(low, high, self.change(i, j), self.level, "Tukey, on logarithms")
+        return _interval(low, high, self.change(i, j), self.level, "Tukey, on logarithms", of_ratio=True)
 
     def change(self, i: int, j: int) -> float:
         """Return the logarithm of (median of i) / (median of j)."""
@@ -291,7 +293,7 @@ class SimultaneousIntervals:
             / np.sqrt(weight_of_median(cell.n))
         )
         low, high = cell.middle - width - cell.below, cell.middle + width + cell.above
-        return _interval(low, high, cell.middle, LEVEL, "t, on logarithms, pooled")
+        return _interval(low, high, cell.middle, LEVEL, "t, on logarithms, pooled", of_ratio=False)
 
     def scatter_of(self, i: int) -> Scatter | None:
         """Return the scatter of one point: the shared one, or its own."""
@@ -334,7 +336,9 @@ class SimultaneousIntervals:
         planned = self._planned([float(k == i) - float(k == j) for k in range(len(self.cells))])
         if planned is None:
             return None
-        return _interval(planned[0], planned[2], self.change(i, j), self.level, "t, on logarithms, pooled")
+        return _interval(
+            planned[0], planned[2], self.change(i, j), self.level, "t, on logarithms, pooled", of_ratio=True
+        )
 
     def larger(self, i: int, j: int) -> bool:
         """Return whether point i is measurably above point j."""
@@ -364,8 +368,13 @@ class SimultaneousIntervals:
         return studentised_range(level, max(points, 2), rounded) / float(np.sqrt(2))
 
 
-def _interval(low: float, high: float, middle: float, level: float, method: str) -> Interval:
-    """Return an interval from its ends on the log scale, widened to hold ``middle``."""
+def _interval(low: float, high: float, middle: float, level: float, method: str, *, of_ratio: bool) -> Interval | None:
+    """Return an interval from its ends on the log scale, widened to hold ``middle``.
+
+    None if it says nothing: two trials that scatter more than all others give one degree of freedom.
+    """
+    if high - low > _SAYS_NOTHING and (low <= 0 <= high or not of_ratio):
+        return None
     return Interval(float(np.exp(min(low, middle))), float(np.exp(max(high, middle))), level, method)
 
 

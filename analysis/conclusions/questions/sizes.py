@@ -152,7 +152,8 @@ def answer_weak(question: ExperimentQuestion) -> Answer:
         fallen = next((i for i, row in enumerate(together, 1) if _below(question, row)), None)
     certainty, missing, line = strength(question, curve.claims), None, words.STAYS_ABOVE
     if fallen is not None:
-        line = words.FALLS.format(size=words.size_of(curve, fallen))
+        perhaps = next((i for i, row in enumerate(rows, 1) if not _above(question, row)), fallen)
+        line = words.falls(curve, fallen, perhaps)
         figures += (Figure("falls below 80 %", curve.level(fallen), plural),)
     elif all(_above(question, row) for row in rows):
         figures += (Figure("stays above 80 %", curve.level(-1), plural),)
@@ -162,8 +163,11 @@ def answer_weak(question: ExperimentQuestion) -> Answer:
             open_ones = [i for i, row in enumerate(rows, 1) if not (_below(question, row) or _above(question, row))]
             pairs = [Comparison(0, i, offset=_line(curve, i)) for i in open_ones]
             missing = repeat(curve, pairs, _names(curve, pairs))
-    why = explained(question, curve.points[0], curve.points[-1]) if share < 1 else Explanation()
-    sentence = words.efficiency(curve, share, ends, line, why.because if share < _EFFICIENT else "")
+    shown = len(rows)
+    if fallen is not None and not _below(question, rows[-1]):  # its own interval does not say so
+        shown, (share, ends) = fallen, rows[fallen - 1]
+    why = explained(question, curve.points[0], curve.points[shown]) if share < 1 else Explanation()
+    sentence = words.efficiency(curve, shown, share, ends, line, why.because if share < _EFFICIENT else "")
     scatter = curve.claims.scatter
     return Answer(
         "weak scale",

@@ -201,6 +201,12 @@ FALLS: Final = "efficiency falls below 80 % at {size}"
 UNDECIDED: Final = "not enough data yet: efficiency may be above or below 80 %"
 
 
+def falls(curve: SizeGrid, fallen: int, perhaps: int) -> str:
+    """Return the size where efficiency falls, and a smaller one where it may."""
+    line = FALLS.format(size=size_of(curve, fallen))
+    return line if perhaps >= fallen else f"{line}, perhaps at {size_of(curve, perhaps)}"
+
+
 def size_of(curve: SizeGrid, i: int) -> str:
     return level(curve.factor, curve.points[i].parameters[curve.factor.name])
 
@@ -318,11 +324,13 @@ def too_few(curve: SizeGrid) -> str:
     )
 
 
-def efficiency(curve: SizeGrid, share: float, ends: tuple[float | None, float | None], line: str, because: str) -> str:
-    """Return the efficiency of the largest size after ``line``, its verdict."""
+def efficiency(
+    curve: SizeGrid, i: int, share: float, ends: tuple[float | None, float | None], line: str, because: str
+) -> str:
+    """Return the efficiency of size ``i`` after ``line``, the verdict."""
     about = f" ({words})" if (words := numbers.between(*ends, SHARE, 2)) else ""
     words = f"it is {percent(share)}{about}" if share <= 1 else f"nothing is lost{about}"
-    return f"{first_up(line)}. At {size_of(curve, len(curve.points) - 1)} {words}{because}."
+    return f"{first_up(line)}. At {size_of(curve, i)} {words}{because}."
 
 
 def _energy(curve: SizeGrid) -> str:

@@ -224,8 +224,10 @@ def _verdict(compared: Compared, member: Member, metric: str, over: str) -> tupl
     verdicts = Counter(c.verdict for c in changed.values())
     clear = {word: number for word in ("lower", "higher") if (number := verdicts[word])}
     parts = [f"is {word} at {number} of {count} common points" for word, number in clear.items()]
-    if unclear := count - sum(clear.values()):
-        parts.append(f"shows no clear change at {unclear if parts else _of_points(unclear, count)}")
+    few = sum(c.verdict == "too few repetitions" and not _may_be_none(c) for c in changed.values())
+    for words, number in (("shows no clear change", count - sum(clear.values()) - few), ("has no verdict", few)):
+        if number:
+            parts.append(f"{words} at {numbers.plural(number, 'point') if parts else _of_points(number, count)}")
     heading = f"{_subject(compared, member, metric)} {_joined(parts)}."
     return heading, [f"{first_up(clause)}." for clause in clauses]
 
@@ -244,7 +246,10 @@ def _at_points(changed: Mapping[str, Comparison], count: int) -> list[str]:
     by_verdict: dict[str, dict[str, Comparison]] = {}
     for point, comparison in changed.items():
         is_open = comparison.verdict == "too few repetitions" and _may_be_none(comparison)
-        by_verdict.setdefault("open" if is_open else comparison.verdict, {})[point] = comparison
+        is_alone = comparison.verdict == "too few repetitions" and comparison.ratio_interval is None
+        by_verdict.setdefault("open" if is_open else "alone" if is_alone else comparison.verdict, {})[point] = (
+            comparison
+        )
     clauses: list[str] = []
     for verdict, words in (
         ("lower", "is lower at {points} ({changes})"),
@@ -252,6 +257,7 @@ def _at_points(changed: Mapping[str, Comparison], count: int) -> list[str]:
         ("no clear change", "shows no clear change at {points} ({changes})"),
         ("open", "shows no clear change at {points} ({changes}), with {reason}"),
         ("too few repetitions", "differs by {changes} at {points}, with {reason}"),
+        ("alone", "differs by {changes} at {points}, with too few trials for an interval"),
     ):
         if changes_of_member := by_verdict.get(verdict):
             points = (

@@ -56,6 +56,8 @@ class RoundRow:
     repeats: int
     """Trials that repeat a disturbed one of the round."""
     cancelled: int
+    excluded: int
+    """Trials of the round, repeats included, that other load excluded."""
     took_s: float | None
     words: str
     """Deciding interval in words, or ""."""
@@ -76,6 +78,7 @@ def rounds_context(user: Any, experiment: Experiment) -> dict[str, Any]:
     drawn = _with_squares(points, made)
     repeats = _repeats(experiment, made)
     squares = _squares(experiment, made, [(point.pk, names[point.hash]) for point in drawn[:_MOST_POINTS]])
+    excluded = Counter(number for row in squares for number, *look in row["marks"] if tuple(look) == _EXCLUDED)
     is_open, is_paused = not made[-1].outcome, experiment.hold == Hold.PAUSED
     may_go_further = not is_open and may_run_more(user, experiment)
     most = most_repetitions(experiment) if may_go_further else 0
@@ -83,7 +86,7 @@ def rounds_context(user: Any, experiment: Experiment) -> dict[str, Any]:
         "goal": goal,
         "goal_words": _goal_words(goal),
         "intervals": f"{percent_level(LEVEL)} confidence intervals",
-        "rounds": _rows(made, names, [point.hash for point in points], swept, experiment, repeats)[::-1],
+        "rounds": _rows(made, names, [point.hash for point in points], swept, experiment, repeats, excluded)[::-1],
         "trials_s": spent.time_s,
         "with_waiting_s": sum(((row.decided_at or row.started_at) - row.started_at).total_seconds() for row in made),
         "repeats_of_rounds": sum(repeats.values()),
@@ -92,7 +95,7 @@ def rounds_context(user: Any, experiment: Experiment) -> dict[str, Any]:
         "is_paused": is_paused,
         "budget": [_budget_row(name, used, most, spent.queued) for name, used, most in spent.use_of(goal.budget)],
         "squares": squares,
-        "excluded_squares": sum(tuple(look) == _EXCLUDED for row in squares for _, *look in row["marks"]),
+        "excluded_squares": excluded.total(),
         "hidden_points": max(0, len(drawn) - _MOST_POINTS),
         "may_pause": is_open and (may_run_more if is_paused else may_cancel)(user, experiment),
         "may_go_further": may_go_further and not most,
@@ -124,7 +127,7 @@ def _goal_words(goal: Goal) -> str:
         return f"best {described(goal.optimise).label}, differences above {significant(100 * goal.matters)} % matter"
     if goal.precision is not None:
         return f"every interval within ±{significant(100 * goal.precision)} %"
-    return f"answered: every configuration is measurably worse than the best, or within {significant(100 * goal.matters)} % of it"
+    return f"the answer is conclusive; results within {significant(100 * goal.matters)} % count as equal"
 
 
 def _repeats(experiment: Experiment, made: Sequence[Round]) -> Counter[int]:
@@ -154,6 +157,7 @@ def _rows(
     swept: Sequence[str],
     experiment: Experiment,
     repeats: Mapping[int, int],
+    excluded: Mapping[int, int],
 ) -> list[RoundRow]:
     metric = described(deciding_metric(experiment.workload, experiment.specification))
     intervals = [_of_rates(_deciding(row.numbers), is_rate=metric.direction == "higher") for row in made]
@@ -173,7 +177,16 @@ def _rows(
         )
         words = "" if number is None else _interval_words(number, swept, experiment.workload)
         rows.append(
-            RoundRow(row, _ran(row, names, hashes), repeats.get(row.number, 0), cancelled[row.number], took, words, bar)
+            RoundRow(
+                row,
+                _ran(row, names, hashes),
+                repeats.get(row.number, 0),
+                cancelled[row.number],
+                excluded.get(row.number, 0),
+                took,
+                words,
+                bar,
+            )
         )
     return rows
 

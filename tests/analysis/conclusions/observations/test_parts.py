@@ -103,6 +103,17 @@ def test_launch_overhead_that_may_be_scatter_leaves_no_smaller_cause():
     assert not parts.grown
 
 
+def test_two_trials_name_the_cause_that_one_names():
+    question = profiled(POLLING)
+    for name, row in question.points[1].values.items():
+        question.points[1].values[name] = [row[0], row[0] * 2 if name.endswith("_s") else row[0]]
+
+    parts = division(question, *question.points[:2])
+
+    assert parts is not None
+    assert [part.name for part in parts.grown] == ["communication"]
+
+
 def test_polling_is_time_in_mpi_and_computing_fell():
     changes = longer_by(profiled(POLLING))
 

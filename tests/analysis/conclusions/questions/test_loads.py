@@ -105,12 +105,12 @@ def test_one_trial_of_a_point_is_open_or_leans_on_known_scatter():
     assert "history" in result.sentence
 
 
-def test_two_wild_trials_have_a_positive_interval():
-    figure = checked(asks([], {(): 5.0}, repetitions=[0.1, 3.0])).figure("Elapsed time")
+@pytest.mark.parametrize(("repetitions", "has_interval"), [([0.1, 3.0], False), ([0.99, 1.01], True)])
+def test_two_wild_trials_have_no_interval(repetitions, has_interval):
+    figure = checked(asks([], {(): 5.0}, repetitions=repetitions)).figure("Elapsed time")
 
     assert figure is not None
-    assert figure.low is not None
-    assert figure.low > 0
+    assert (figure.low is not None, figure.high is not None) == (has_interval, has_interval)
 
 
 def test_one_of_a_kind_is_singular():

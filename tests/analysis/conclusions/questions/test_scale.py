@@ -206,3 +206,26 @@ def test_one_measured_size_names_the_factor_that_needs_another(weak):
     result = answer(asks([ranks], {2: 1.0}, weak=weak))
     assert result.strength == "open"
     assert plain(result.sentence).endswith("a second number of ranks per host is needed.")
+
+
+@pytest.mark.parametrize(("at_two", "is_named"), [(1.25, True), (1.05, False), (2.0, False)])
+def test_a_smaller_size_that_may_lose_its_efficiency_is_named(at_two, is_named):
+    result = checked(asks([HOSTS], {1: 1.0, 2: at_two, 4: 3.0}, weak=True))
+    fallen = 2 if at_two == 2.0 else 4
+
+    assert values(result, "falls below 80 %") == [fallen]
+    assert (", perhaps at 2 hosts." in plain(result.sentence)) is is_named
+
+
+def test_two_noisy_trials_give_no_interval_and_the_head_line_another_size():
+    question = asks([HOSTS], {2: 0.33, 3: 0.66, 4: 1.12}, weak=True)
+    question.points[0].values["elapsed_s"] = [0.332, 0.32, 0.328, 0.34, 0.312]
+    question.points[1].values["elapsed_s"] = [0.613, 0.624, 0.694, 0.641]
+    question.points[2].values["elapsed_s"] = [1.42, 0.82]
+
+    result = checked(question)
+
+    assert values(result, "falls below 80 %") == [3]
+    assert " At 3 hosts it is 5" in plain(result.sentence)
+    (noisy,) = [figure for figure in result.figures if figure.where == {"hosts": 4}]
+    assert (noisy.low, noisy.high) == (None, None)

@@ -384,7 +384,9 @@ def test_changes_without_an_interval_are_apart_from_those_with_one(library, page
     single = two.trials.filter(configuration__hosts=4).order_by("-pk")[:1]
     Trial.objects.filter(pk__in=single).update(state="failed")
     verdict = opened(page, *tokens(one, two)).context["answer"].verdict
-    assert "95\u202f% interval \u221250\u202f% to \u221250\u202f%; \u221210\u202f% without an interval" in verdict
+    with_interval, _, without = verdict.partition(", and differs by ")
+    assert "95\u202f% interval \u221250\u202f% to \u221250\u202f%" in with_interval
+    assert without == "\u221210\u202f% at 4 hosts, with too few trials for an interval."
 
 
 def test_a_heading_of_many_verdicts_counts_points_and_lists_intervals_below(library, page):
@@ -400,7 +402,7 @@ def test_a_heading_of_many_verdicts_counts_points_and_lists_intervals_below(libr
     )
     answer = opened(page, *tokens(one, two)).context["answer"]
     assert answer.verdict.endswith(
-        "is lower at 1 of 3 common points, is higher at 1 of 3 common points, and shows no clear change at 1."
+        "is lower at 1 of 3 common points, is higher at 1 of 3 common points, and shows no clear change at 1 point."
     )
     *clauses, _ = answer.against[0].sentences
     assert [clause.split(" at ")[0] for clause in clauses] == ["Is lower", "Is higher", "Shows no clear change"]
