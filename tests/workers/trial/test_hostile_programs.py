@@ -50,7 +50,7 @@ def reported(ended: Callable[..., Trial]) -> Callable[..., Any]:
 
 @pytest.fixture
 def secret_files(settings: Any) -> Iterator[tuple[list[str], str]]:
-    """Return files as an installation has in its var directory and elsewhere, and their word."""
+    """Return files as an installation has, in its var directory and not, and a word."""
     word = secrets.token_hex(8)
     files = [Path(django_settings.VAR) / name for name in ("services.json", "admin-password", "secret-key")]
     files.append(Path("/opt" if os.access("/opt", os.W_OK) else Path.home(), f"secret-key-{word}"))
