@@ -14,13 +14,17 @@ from kombu import Queue
 
 from config import store
 from config.accounts import directory, group_roles, identity_provider, mail, origin
-from config.environment import Environment, database, redis_address, with_password
+from config.environment import Environment, database, redis_address, variables_of, with_password
 from config.log import configure_logging
 from config.secrets import read_or_create_secret
 from config.services.lease import read_state
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 ENVIRONMENT = Environment.load(BASE_DIR / ".env")
+_VARIABLES = variables_of(BASE_DIR / ".env")
+SETTING_FILES = [
+    Path(_VARIABLES[f"{name}_FILE"]).absolute() for name in Environment.model_fields if _VARIABLES.get(f"{name}_FILE")
+]
 
 # The directory of all data: embedded services, captures, secrets.
 VAR = (BASE_DIR / ENVIRONMENT.RANKWIRE_VAR).resolve()

@@ -142,6 +142,15 @@ def test_tls_sets_hsts_secure_cookies_and_webauthn_over_https(tmp_path: Path) ->
     assert output.strip() == "[2592000, True, True, True, 0]"
 
 
+def test_files_of_settings_are_known_but_not_those_of_libraries(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("k" * 50)
+    files = {"RANKWIRE_SECRET_KEY_FILE": str(tmp_path / "key"), "SSL_CERT_FILE": "/etc/ssl/cert.pem"}
+    environment = {**os.environ, "RANKWIRE_VAR": str(tmp_path), **files}
+    command = [sys.executable, "-c", "from config import settings; print(*settings.SETTING_FILES)"]
+    output = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
+    assert output.strip() == str(tmp_path / "key")
+
+
 @pytest.mark.parametrize(
     ("written", "prefix"),
     [("", ""), ("/", ""), ("lab", "/lab"), ("/lab/", "/lab"), ("/lab/rank.wire", "/lab/rank.wire")],

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from analysis.numbers import plural, size
 from experiments.common import trees
 from workers.agent.machine import memory_bytes
+from workers.agent.sandbox import HIDDEN
 
 NO_USER = 65530
 """User number without an account: neither systemd nor Debian assigns 65520 to 65533."""
@@ -25,6 +26,8 @@ MOST_OPEN = 1 << 20
 SCRATCH_BYTES = 1 << 30
 """Of /tmp and the other temporary directories, which are memory."""
 MEMORY_SHARE = 0.9
+PROCESSES = Path("/proc")
+"""Programs of trials see another one; the worker's has its variables."""
 FOR_OTHERS = stat.S_IROTH | stat.S_IXOTH
 FULL = 0.9  # the kernel counts also processes of the agent that have the same user
 KEPT_OF_HOME = (".conda", ".julia", ".local", ".openmpi", ".prte", ".pyenv", ".spack")
@@ -123,7 +126,7 @@ class Limits:
 
     def hides(self, file: Path) -> bool:
         """Return whether programs of trials cannot see a file, or can write it."""
-        return bool({file, *file.parents} & {path.resolve() for path in self.hidden})
+        return bool({file, *file.parents} & {PROCESSES, *(path.resolve() for path in self.hidden)})
 
     def read_text(self, path: str) -> str:
         """Return a file that programs of trials may read. Raises OSError."""
@@ -132,7 +135,9 @@ class Limits:
     def _may_read(self, descriptor: int) -> bool:
         """Judge the file that was really opened, whatever links led to it."""
         file = Path(f"/proc/self/fd/{descriptor}").readlink()
-        if self.hides(file) or Path(tempfile.gettempdir()).resolve() in file.parents:
+        if self.hides(file) or {*file.parents} & {path.resolve() for path in (*HIDDEN, Path(tempfile.gettempdir()))}:
+            return False
+        if not file.samefile(f"/proc/self/fd/{descriptor}"):  # that of a process with another root
             return False
         return os.geteuid() != 0 or (bool(os.fstat(descriptor).st_mode & stat.S_IROTH) and _open_to_others(file.parent))
 

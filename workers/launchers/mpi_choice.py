@@ -128,11 +128,11 @@ class _ThisMachine:
         path = find_program(program)
         if path is None:
             return None
-        file = Path(path)
+        file, real = Path(path), Path(path).resolve()
         with suppress(OSError):
-            is_ours = _is_ours(file, stat.S_IWGRP | stat.S_IWOTH) and not self._limits.hides(file)
-            near = file.parents if "/" in program else ()
-            return path if is_ours and all(_is_ours(directory, stat.S_IWOTH) for directory in near) else None
+            is_ours = _is_ours(real, stat.S_IWGRP | stat.S_IWOTH) and not any(map(self._limits.hides, (file, real)))
+            near = (file, *file.parents, *real.parents) if "/" in program else ()
+            return path if is_ours and all(_is_ours(part, stat.S_IWOTH) for part in near) else None
         return None
 
     def version(self, program: str) -> str | None:
@@ -142,13 +142,14 @@ class _ThisMachine:
 
 
 def _is_ours(path: Path, foreign: int) -> bool:
-    """Return whether root or this user owns a path whose mode lacks `foreign` bits.
+    """Return whether a path or link is root's or ours, and closed to `foreign` users.
 
     In sticky directories, others replace only their own entries.
     """
-    status = path.stat()
+    status = path.lstat()
     is_sticky = stat.S_ISDIR(status.st_mode) and bool(status.st_mode & stat.S_ISVTX)
-    return status.st_uid in (0, os.geteuid()) and (is_sticky or not status.st_mode & foreign)
+    is_closed = stat.S_ISLNK(status.st_mode) or is_sticky or not status.st_mode & foreign
+    return status.st_uid in (0, os.geteuid()) and is_closed
 
 
 def _launch_programs(library: str) -> tuple[str, ...]:

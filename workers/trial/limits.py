@@ -30,7 +30,13 @@ def current_limits() -> Limits:
     ]
     return Limits(
         user=settings.TRIAL_USER,
-        hidden=(Path(settings.VAR), settings.BASE_DIR / ".env", *keys, *private_files(Path.home())),
+        hidden=(
+            Path(settings.VAR),
+            settings.BASE_DIR / ".env",
+            *settings.SETTING_FILES,
+            *keys,
+            *private_files(Path.home()),
+        ),
         processes=settings.TRIAL_PROCESSES,
         memory_bytes=settings.TRIAL_MEMORY_BYTES or None,
         disk_bytes=min(settings.TRIAL_DISK_BYTES, max(whole_mib(free / 2), _LEAST_DISK_BYTES)),

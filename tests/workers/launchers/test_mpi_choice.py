@@ -126,3 +126,14 @@ def test_no_launch_command_in_a_directory_of_another_user_is_executed(prefix: Pa
     os.chown(prefix, NO_USER, NO_USER)
     assert launch_with(prefix) == "mpirun"
     assert not (prefix / "executed").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root is needed to give a link to another user")
+def test_no_launch_command_behind_a_link_of_another_user_is_executed(prefix: Path) -> None:
+    """It could lead elsewhere a moment later."""
+    (prefix / "bin").rename(prefix / "real")
+    (prefix / "bin").symlink_to("real")
+    os.chown(prefix / "bin", NO_USER, NO_USER, follow_symlinks=False)
+    prefix.chmod(0o1777)
+    assert launch_with(prefix) == "mpirun"
+    assert not (prefix / "executed").exists()

@@ -16,8 +16,11 @@ from workers.launchers.limits import Limits
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory that others can enter, with a secret one below it."""
     monkeypatch.setattr(tempfile, "tempdir", "/no-such-place")
+    monkeypatch.setattr(limits, "HIDDEN", (tmp_path / "run",))
     monkeypatch.setattr(limits, "_open_to_others", lambda _: True)
-    (tmp_path / "var").mkdir()
+    for name in ("var", "run"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "run" / "secret-key").write_text("secret")
     (tmp_path / "var" / "secret-key").write_text("secret")
     (tmp_path / "in.deck").write_text("run {steps}")
     return tmp_path
@@ -34,9 +37,18 @@ def test_world_readable_files_are_read(directory: Path) -> None:
 def test_it_reads_nothing_that_is_hidden_whatever_leads_there(directory: Path) -> None:
     (directory / "link").symlink_to(directory / "var" / "secret-key")
     (directory / "folder").symlink_to(directory / "var")
-    for name in ("var/secret-key", "link", "folder/secret-key"):
+    for name in ("var/secret-key", "link", "folder/secret-key", "run/secret-key", "/proc/self/cmdline"):
         with pytest.raises(OSError, match="programs of trials may not read it"):
             read(directory, name)
+
+
+def test_it_reads_no_file_that_another_root_or_nothing_has_at_its_path(directory: Path) -> None:
+    (directory / "in.deck").rename(directory / "opened")
+    with (directory / "opened").open() as stream:
+        (directory / "opened").unlink()
+        (directory / "opened (deleted)").write_text("another one")
+        with pytest.raises(OSError, match="programs of trials may not read it"):
+            read(directory, f"/proc/self/fd/{stream.fileno()}")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="else the worker's rights are those of its trials")

@@ -49,10 +49,12 @@ def reported(ended: Callable[..., Trial]) -> Callable[..., Any]:
 
 
 @pytest.fixture
-def secret_files() -> Iterator[tuple[list[str], str]]:
-    """Return files as an installation's var directory has, and their word."""
+def secret_files(settings: Any) -> Iterator[tuple[list[str], str]]:
+    """Return files as an installation has, in its var directory and not, and a word."""
     word = secrets.token_hex(8)
     files = [Path(django_settings.VAR) / name for name in ("services.json", "admin-password", "secret-key")]
+    files.append(Path("/opt" if os.access("/opt", os.W_OK) else Path.home(), f"secret-key-{word}"))
+    settings.SETTING_FILES = files[-1:]
     for file in files:
         file.write_text(word)
         file.chmod(0o644)
