@@ -23,6 +23,7 @@ from experiments.exchange.archive import (
     ZipContainer,
     is_safe_path,
     pieces_of,
+    write_new,
 )
 from experiments.exchange.external_results import import_description, import_report
 from experiments.exchange.import_plan import ImportResult, import_bundle
@@ -107,7 +108,7 @@ def _unpacked(file: Path, limits: Limits) -> Iterator[Path | None]:
         chosen = _described_by(top)
         with tempfile.TemporaryDirectory(prefix="rankwire-import-") as directory:
             for name in archive.sizes:
-                _unpack(archive, name, Path(directory) / name)
+                write_new(Path(directory) / name, pieces_of(archive, name))
             yield Path(directory) / chosen
     finally:
         archive.close()
@@ -120,10 +121,3 @@ def _described_by(top: list[str]) -> str:
     if len(tables) > 1 or len(descriptions) > 1:
         raise BadBundle("Several descriptions or tables lie at the top of the archive: send one, with its files.")
     return (tables or descriptions)[0]
-
-
-def _unpack(archive: ZipContainer, name: str, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with target.open("xb") as stream:
-        for piece in pieces_of(archive, name):
-            stream.write(piece)

@@ -118,6 +118,8 @@ def problems(project: Project, *, waiting: int, adding: int, capturing: bool) ->
             f"{plural(most, 'trial')} queued at once, and {grouped(waiting)} are. Queue fewer; superusers change quotas"
         )
         refused.append(FieldError("repetitions", words))
+    if free_bytes() < 0:  # their rows take some of it, also of trials that are cancelled at once
+        refused.append(FieldError("repetitions", "the disk of this installation has no room for more trials"))
     return refused
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from itertools import islice
 from typing import IO, Any, Final
 
@@ -20,9 +21,11 @@ from dashboard.api.predictions import as_data
 from dashboard.api.serializers import ExperimentDetailSerializer, ResultTrialSerializer
 from dashboard.panels.experiment.excluded_trials import why_apart
 from dashboard.panels.network.predictions import predictions_of_experiment
+from dashboard.requests import concurrency_limits
 from experiments import selectors
 from experiments.models import Experiment, Trial
 from experiments.selectors.diagnosis import answers_of
+from experiments.selectors.quotas import export_limits
 
 _PIECE: Final = 250
 """Trials that are read and written together."""
@@ -55,7 +58,10 @@ def result_text(
 
 
 def result_answer(experiment: Experiment, request: Request) -> HttpResponseBase:
-    """Return the whole result, complete before the first byte is sent."""
+    """Return the whole result, complete before the first byte is sent.
+
+    A long one has the limits of exports: each trial repeats its environment. Raise Busy, CannotExport.
+    """
     renderer, media_type = JSONRenderer(), request.accepted_media_type
 
     def dumps(data: Any) -> str:
@@ -63,9 +69,16 @@ def result_answer(experiment: Experiment, request: Request) -> HttpResponseBase:
 
     made: IO[bytes] = tempfile.SpooledTemporaryFile(_IN_MEMORY, dir=str(settings.VAR))  # noqa: SIM115 - closed after the answer
     indent = renderer.get_indent(media_type, {})
-    for text in result_text(experiment, dumps, indent=indent, request=request):
-        made.write(text.encode())  # one by one: many at once would all be in memory first
-    is_small = made.tell() <= _IN_MEMORY
+    check: Callable[[], None] | None = None
+    with ExitStack() as slot:
+        for text in result_text(experiment, dumps, indent=indent, request=request):
+            made.write(text.encode())  # one by one: many at once would all be in memory first
+            if check is None and made.tell() > _IN_MEMORY:
+                slot.enter_context(concurrency_limits.acquire(request.user, "export"))
+                check = export_limits(made, request.user.get_username())
+            if check is not None:
+                check()
+    is_small = check is None
     made.seek(0)
     if is_small:
         return HttpResponse(made.read(), content_type=renderer.media_type)

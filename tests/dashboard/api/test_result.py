@@ -8,12 +8,14 @@ from functools import partial
 from typing import Any
 
 import pytest
+from django.conf import LazySettings
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.test import APIRequestFactory
 
 from dashboard.api.experiments import result as written
 from dashboard.api.experiments.result import experiment_result, result_text
+from dashboard.requests import concurrency_limits
 from experiments.library import load_published
 from experiments.models import Experiment
 from tests.dashboard.api.clients import EXPERIMENTS, TRIALS, client_of
@@ -102,6 +104,21 @@ def test_it_is_written_in_pieces_as_it_would_be_written_whole(accepted: str, mon
     assert large.streaming
     assert b"".join(large.streaming_content) == whole
     assert (large["Content-Type"], large["Content-Length"]) == (small["Content-Type"], str(len(whole)))
+
+
+def test_long_result_has_the_limits_of_exports(monkeypatch: pytest.MonkeyPatch, settings: LazySettings) -> None:
+    """Trials of an import that name one environment of 10 MiB filled the disk."""
+    ada = factories.person("ada", "viewer")
+    client = client_of(ada)
+    address = f"{EXPERIMENTS}{factories.experiment().slug}/result/"
+    settings.DISK_RESERVE_BYTES = 1 << 60
+    assert client.get(address).status_code == 200
+    monkeypatch.setattr(written, "_IN_MEMORY", 100)
+    assert client.get(address).status_code == 400
+    settings.DISK_RESERVE_BYTES = 0
+    with concurrency_limits.acquire(ada, "export"), concurrency_limits.acquire(ada, "export"):
+        assert client.get(address).status_code == 429
+    assert client.get(address).status_code == 200
 
 
 def test_result_text_equals_the_whole_result(monkeypatch: pytest.MonkeyPatch) -> None:

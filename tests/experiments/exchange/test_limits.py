@@ -16,12 +16,14 @@ from experiments.exchange.choice import select_experiments
 from experiments.exchange.exporting import BundleOptions
 from experiments.exchange.external_results import import_description, import_report
 from experiments.exchange.import_plan import import_bundle
+from experiments.exchange.intake import import_received_file
 from experiments.exchange.table import read_table
 from experiments.library import load_defaults
 from experiments.models import Artifact, BackgroundTask, Cluster, Experiment
 from tests.analysis.capture_files import Frame, pcap
 from tests.analysis.frames import ethernet, ipv4, tcp
 from tests.experiments import factories
+from tests.experiments.exchange.archives import packed
 from tests.experiments.exchange.conftest import elsewhere
 
 
@@ -50,6 +52,16 @@ def test_import_of_a_description_keeps_the_reserve_of_the_disk(
     with pytest.raises(BadBundle, match="has no room"):
         import_description(path, project=load_defaults())
     assert not Artifact.objects.exists()
+
+
+def test_archive_with_a_description_keeps_the_reserve_of_the_disk(
+    db: None, session_directory: Path, tmp_path: Path, settings: LazySettings
+) -> None:
+    path = tmp_path / "a.zip"
+    path.write_bytes(packed({"a.yaml": b"name: a\nworkload: b\ncluster: c\ntrials: []\n"}, listed=False))
+    settings.DISK_RESERVE_BYTES = 1 << 60
+    with pytest.raises(BadBundle, match="has no room"):
+        import_received_file(path, "a.zip", project=load_defaults(), owner=None, dry_run=True)
 
 
 def test_bundle_of_a_user_keeps_the_reserve_of_the_disk(

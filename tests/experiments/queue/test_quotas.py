@@ -50,6 +50,13 @@ def test_no_more_trials_wait_than_the_quota_and_nothing_of_what_is_refused_is_st
     submitted()
 
 
+def test_trials_keep_the_reserve_of_the_disk(project: Project, settings: Any) -> None:
+    """Ten thousand take 22 MB of the database, which stay after a cancellation."""
+    settings.DISK_RESERVE_BYTES = 1 << 60
+    assert list(refused()) == ["repetitions"]
+    assert not Experiment.objects.filter(published=False).exists()
+
+
 def test_every_way_to_queue_trials_keeps_the_quota(project: Project, settings: Any) -> None:
     experiment = submitted()
     experiment.trials.update(state=State.FAILED)

@@ -101,8 +101,8 @@ def test_a_read_only_directory_is_reported_and_the_next_trial_runs(
 def test_a_trial_waits_while_the_disk_has_too_little_room_and_runs_when_there_is_room(
     submit: Callable[..., Experiment], empty_redis: object, settings: Any
 ) -> None:
-    settings.DISK_RESERVE_BYTES = 1 << 60
     experiment = submit(parameters={"molecules": 64, "steps": 100})
+    settings.DISK_RESERVE_BYTES = 1 << 60
     tasks.work(experiment.cluster_id)
     trial = experiment.trials.get()
     assert (trial.state, trial.attempt, trial.running_at) == (State.QUEUED, 1, None)
