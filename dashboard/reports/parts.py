@@ -145,8 +145,8 @@ def _caution(experiment: Experiment) -> dict[str, str]:
     counts = experiment.trials.counted().aggregate(counted=Count("pk"), slowed=Count("pk", filter=disturbed()))
     if not counts["slowed"]:
         return {}
-    words = f"Other load slowed {counts['slowed']} of {numbers.plural(counts['counted'], 'trial')}"
-    return {"note": f"{words}, which count, as their points have no clean trial."}
+    words = f"Other load slowed {counts['slowed']} of {numbers.plural(counts['counted'], 'counted trial')}"
+    return {"note": f"{words}: their points have no clean trial."}
 
 
 @dataclass(frozen=True)
@@ -271,9 +271,9 @@ def causes_in_sentences(diagnosis: CachedDiagnosis) -> list[str]:
 
 
 def _doubts(diagnosis: CachedDiagnosis) -> list[str]:
-    """Return what other load changed, and what the trials cannot tell."""
-    load = [fact.statement for fact in diagnosis.facts if fact.rule == "other_load"]
-    return [*load, *diagnosis.study.report.cannot_tell]
+    """Return what weakens the answer, and what the trials cannot tell."""
+    weakening = [f"{fact.statement} {fact.next_step}".strip() for fact in diagnosis.facts if fact.rule in WEAKENING]
+    return [*weakening, *diagnosis.study.report.cannot_tell]
 
 
 def _table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 0) -> Body:

@@ -154,7 +154,7 @@ def _against(row: MetricRow, number: int, widest: float, *, is_judged: bool) -> 
         "p": "" if p is None or not is_judged else f"p = {numbers.significant(p, 3)}",
         "effect": ""
         if delta is None or not is_judged or _is_trivial(comparison)
-        else f"{comparison.effect} effect, δ = {numbers.signed(delta, 2)}",
+        else f"{comparison.effect} effect, Cliff's delta {numbers.signed(delta, 2)}",
         "test": comparison.test if is_judged else "",
     }
 

@@ -47,7 +47,7 @@ _GAPS: Final = "Sizes not measured yet: the answer is about the measured ones"
 _CORES: Final = "oversubscribed"
 _OTHER_LOAD: Final = "other_load"
 _CHANGED_PROGRAM: Final = "changed_program"
-_WEAKENING: Final = (_CHANGED_PROGRAM, _OTHER_LOAD, "measured_once")
+WEAKENING: Final = (_CHANGED_PROGRAM, _OTHER_LOAD, "measured_once")
 """Rules that lower the strength of an answer: they are stated below it."""
 _LOSSES: Final = (_CORES, "computation_grows", "packet_step")
 """Rules about what larger sizes lose, the most direct first."""
@@ -88,7 +88,7 @@ def diagnosis_context(
     study, answer = diagnosis.study, diagnosis.answer
     verdict, reason = sentence_and_rest(answer.sentence)
     plain = [fact for fact in diagnosis.facts if fact.rule == _CORES and any(c.part in _OFF for c in answer.causes)]
-    weakening = [fact for fact in diagnosis.facts if fact.rule in _WEAKENING]
+    weakening = [fact for fact in diagnosis.facts if fact.rule in WEAKENING]
     slowed = any(fact.rule == _OTHER_LOAD for fact in weakening)
     reasons = (
         reason,
@@ -105,7 +105,7 @@ def diagnosis_context(
     folded = [
         (
             f"More on {title}",
-            [f for f in diagnosis.facts if f.fold == fold and f.rule not in _WEAKENING and f is not loss],
+            [f for f in diagnosis.facts if f.fold == fold and f.rule not in WEAKENING and f is not loss],
         )
         for fold, title in FOLDS.items()
     ]

@@ -69,7 +69,7 @@ def test_page_states_other_load_below_the_verdict_and_once(page: Any, person: An
     source = Source(page.get(experiment.get_absolute_url()).context["user"])
     assert (
         source.body(chart)["note"]
-        == "Other load slowed 4 of 4 trials, which count, as their points have no clean trial."
+        == "Other load slowed 4 of 4 counted trials: their points have no clean trial."
     )
     with CaptureQueriesContext(connection) as queries:
         source.body(chart)
