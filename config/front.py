@@ -206,7 +206,8 @@ class Channel(HTTPChannel):  # type: ignore[misc]
 class FairDispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]
     """Threads of which one sender occupies a few.
 
-    Its further requests wait without a thread. A sender is a user, or the address of requests whose credentials no answer has shown to be a user's.
+    Its further requests wait without a thread.
+    A sender is a user, or the address of requests whose credentials no answer has shown to be a user's.
     """
 
     def __init__(self) -> None:
