@@ -22,7 +22,8 @@ class PreferencesMiddleware:
             response = self.get_response(request)
         finally:
             timezone.deactivate()  # the thread serves other users next
-        request.META["rankwire.user"] = request.user.pk  # config/front.py bounds what one user does at once
+        if response.status_code < 500:  # an outage of the database hides the user
+            request.META["rankwire.user"] = request.user.pk  # config/front.py bounds what one user does at once
         return response
 
     def process_view(self, request: HttpRequest, view: Any, args: Any, kwargs: Any) -> None:
