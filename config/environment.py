@@ -210,7 +210,7 @@ class Environment(BaseModel):
     )
     # Processes
     RANKWIRE_WEB_PROCESSES: int = setting(
-        2, "Web processes, each with four threads for pages and an event loop for up to 1000 connections", ge=1
+        2, "Web processes, each with six threads for pages and an event loop for up to 1000 connections", ge=1
     )
     RANKWIRE_WORKER_PROCESSES: int = setting(4, "Celery processes: clusters that can be busy at once, plus one", ge=2)
     RANKWIRE_STOP_SECONDS: int = setting(

@@ -12,10 +12,13 @@ import re
 import resource
 import socket
 import sys
+import threading
 import time
 import weakref
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import timedelta
 from ipaddress import ip_address
 from types import SimpleNamespace
@@ -44,6 +47,11 @@ IDLE_S: Final = 60
 SWITCH_S: Final = 0.001
 """Interval after which a computing thread yields: the loop and the thread of health checks run often."""
 STATEMENT_MS: Final = 30_000
+MOST_OF_ONE: Final = 2
+"""Requests of one sender that a process serves at once: slow ones leave threads to others."""
+USER: Final = "rankwire.user"
+"""Key of the environment of WSGI: the application states the user, or None."""
+_MOST_CREDENTIALS: Final = 10_000
 ACCEPTED_AT_ONCE: Final = 100
 MOST_CONNECTIONS: Final = 1000
 """Connections of one process. Beyond it, those that have sent or read nothing for the longest time are closed."""
@@ -61,7 +69,10 @@ MOST_UPLOADS: Final = 4
 SLOWEST_UPLOAD: Final = settings.MAX_BODY_BYTES / BODY_S
 """Bytes per second. A slower one leaves its place: it cannot end in time."""
 _FOLDED: Final = re.compile(rb"\r\n[ \t]")
+_SESSION: Final = re.compile(rf"\b{settings.SESSION_COOKIE_NAME}=([^;]*)")
 _uploads: weakref.WeakSet[Request] = weakref.WeakSet()
+_users: dict[int, int] = {}
+"""Hash of the credentials of answered requests -> user."""
 
 
 class TooManyUploads(Error):  # type: ignore[misc]
@@ -167,6 +178,12 @@ class Channel(HTTPChannel):  # type: ignore[misc]
         return now - self.waits_since if self.owes else 0.0
 
     @property
+    def sender(self) -> object:
+        headers = self.requests[0].headers
+        user = _users.get(_credentials(headers.get("AUTHORIZATION", ""), headers.get("COOKIE", "")))
+        return client_address(self.addr[0], headers.get("X_FORWARDED_FOR", "")) if user is None else user
+
+    @property
     def buffered_bytes(self) -> int:
         return sum(len(buffer) for buffer in list(self.outbufs) if isinstance(buffer, OverflowableBuffer))
 
@@ -184,6 +201,58 @@ class Channel(HTTPChannel):  # type: ignore[misc]
             return False  # waitress ends connections that are idle between two requests
         in_body = self.request is not None and self.request.headers_finished
         return now - self.waits_since > (BODY_S if in_body else HEAD_S)
+
+
+class FairDispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]
+    """Threads of which one sender occupies a few.
+
+    Its further requests wait without a thread.
+    A sender is a user, or the address of requests whose credentials no answer has shown to be a user's.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._senders = threading.Lock()
+        self._running: Counter[object] = Counter()
+        self._waiting: dict[object, deque[Channel]] = {}
+
+    def add_task(self, channel: Channel) -> None:
+        sender = channel.sender
+        with self._senders:
+            if self._running[sender] >= MOST_OF_ONE:
+                self._waiting.setdefault(sender, deque()).append(channel)
+                return
+            self._running[sender] += 1
+        super().add_task(_Turn(self, channel, sender))
+
+    def release(self, sender: object) -> None:
+        """Serve the next request of the sender."""
+        with self._senders:
+            line = self._waiting.get(sender)
+            channel = line.popleft() if line else None
+            if not line:
+                self._waiting.pop(sender, None)
+            if channel is None:
+                self._running[sender] -= 1
+                self._running += Counter()  # without senders that run nothing
+        if channel is not None:
+            super().add_task(_Turn(self, channel, sender))
+
+
+@dataclass
+class _Turn:
+    dispatcher: FairDispatcher
+    channel: Channel
+    sender: object
+
+    def service(self) -> None:
+        try:
+            self.channel.service()
+        finally:
+            self.dispatcher.release(self.sender)
+
+    def cancel(self) -> None:
+        self.channel.cancel()
 
 
 class _Server:
@@ -223,7 +292,7 @@ class BufferedWorker(Worker):  # type: ignore[misc]
         connection_created.connect(limit_statements)
         sys.setswitchinterval(SWITCH_S)
         connections: dict[int, Any] = {}
-        threads = ThreadedTaskDispatcher()
+        threads = FairDispatcher()
         threads.set_thread_count(self.cfg.threads)
         health = ThreadedTaskDispatcher()
         health.set_thread_count(1)
@@ -313,9 +382,7 @@ def logged(application: Callable[..., Any], log: Any) -> Callable[..., Any]:
 
     def serve(environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
         began, answer = time.monotonic(), SimpleNamespace(status="-", headers=[], sent=None)
-        if settings.FORWARDED_FOR:  # waitress would cut an address of IPv6; entries before the last are the client's
-            last = environ.get("HTTP_X_FORWARDED_FOR", "").rpartition(",")[2].strip()
-            environ["REMOTE_ADDR"] = _address(last) or environ["REMOTE_ADDR"]
+        environ["REMOTE_ADDR"] = client_address(environ["REMOTE_ADDR"], environ.get("HTTP_X_FORWARDED_FOR", ""))
 
         def start(status: str, headers: list[tuple[str, str]], *rest: Any) -> Any:
             answer.status, answer.headers = status, headers
@@ -323,6 +390,10 @@ def logged(application: Callable[..., Any], log: Any) -> Callable[..., Any]:
             return start_response(status, headers, *rest)
 
         body = application(environ, start)
+        if (user := environ.get(USER)) is not None:
+            if len(_users) >= _MOST_CREDENTIALS:
+                _users.clear()
+            _users[_credentials(environ.get("HTTP_AUTHORIZATION", ""), environ.get("HTTP_COOKIE", ""))] = user
         environ["RAW_URI"] = environ["REQUEST_URI"]  # as gunicorn calls it
         # Letters beyond ASCII may be control characters of a terminal.
         plain = {
@@ -334,11 +405,28 @@ def logged(application: Callable[..., Any], log: Any) -> Callable[..., Any]:
     return serve
 
 
+def _credentials(authorization: str, cookies: str) -> int:
+    """Return a number that senders cannot predict, instead of secrets."""
+    return hash((authorization, *_SESSION.findall(cookies)[-1:]))
+
+
+def client_address(peer: str, forwarded: str) -> str:
+    """Return the address of a client, or of the proxy's last forwarded entry if set.
+
+    Waitress would cut an address of IPv6; entries before the last are the client's.
+    """
+    return (_address(forwarded.rpartition(",")[2].strip()) if settings.FORWARDED_FOR else "") or _address(peer) or peer
+
+
 def _address(text: str) -> str:
-    """Return the address in a forwarded one with brackets or a port, or ""."""
+    """Return the address in a forwarded one with brackets or a port, or "".
+
+    A socket of IPv6 has clients of IPv4 too, which limits by network would take for one.
+    """
     host = (text[1:].partition("]")[0] if text.startswith("[") else text).partition("%")[0]
     with suppress(ValueError):
-        return str(ip_address(host.partition(":")[0] if host.count(":") == 1 else host))
+        address = ip_address(host.partition(":")[0] if host.count(":") == 1 else host)
+        return str(getattr(address, "ipv4_mapped", None) or address)
     return ""
 
 

@@ -5,7 +5,7 @@ from config.log import logging_config
 
 worker_class = "config.front.BufferedWorker"
 workers = settings.WEB_PROCESSES
-threads = 4
+threads = 6  # one user occupies two, and requests of unknown senders of an address two more (config/front.py)
 preload_app = True  # loaded once, not once per process: half of the time until the first page
 graceful_timeout = 5
 accesslog = "-"

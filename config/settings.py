@@ -224,6 +224,7 @@ ACCOUNT_SESSION_REMEMBER = True
 ACCOUNT_RATE_LIMITS = {
     "login": None,
     "login_failed": "10/15m/key",
+    "change_password": "10/15m/user",  # asks for the old one
     "test_message": "10/10m/user,10/10m/ip",
     "reset_password": "10/10m/ip,5/10m/key",
 }

@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpRespons
 from django.shortcuts import render
 from django.urls import Resolver404, get_script_prefix, resolve, reverse
 from django.utils.cache import patch_cache_control, patch_vary_headers
-from psycopg.errors import DeadlockDetected, ForeignKeyViolation, UniqueViolation
+from psycopg.errors import DeadlockDetected, ForeignKeyViolation, QueryCanceled, UniqueViolation
 
 from analysis.numbers import plural
 from dashboard.requests.concurrency_limits import RETRY_AFTER_S, Busy
@@ -72,6 +72,8 @@ class FrontMiddleware:
         if isinstance(error, budget.Exhausted):
             limit = plural(settings.REQUEST_CPU_SECONDS, "second")
             return refuse(request, 503, f"Stopped after {limit} of CPU time. Request less at once.")
+        if isinstance(error.__cause__, QueryCanceled):  # config/front.py
+            return refuse(request, 503, "The database took too long. Request less at once.")
         if isinstance(error, StaleTrial):
             return refuse(request, 409, str(error))
         is_gone = isinstance(error, ObjectDoesNotExist) and request.method not in ("GET", "HEAD")

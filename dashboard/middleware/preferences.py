@@ -1,4 +1,4 @@
-"""Time zones of users, and the time of their last request."""
+"""Time zones of users, the time of their last request, and whose it is."""
 
 from __future__ import annotations
 
@@ -19,9 +19,12 @@ class PreferencesMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         try:
-            return self.get_response(request)
+            response = self.get_response(request)
         finally:
             timezone.deactivate()  # the thread serves other users next
+        if response.status_code < 500:  # an outage of the database hides the user
+            request.META["rankwire.user"] = request.user.pk  # config/front.py bounds what one user does at once
+        return response
 
     def process_view(self, request: HttpRequest, view: Any, args: Any, kwargs: Any) -> None:
         if request.path_info.startswith("/api/") or not request.user.is_authenticated or not request.user.pk:

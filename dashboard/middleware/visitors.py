@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from django.contrib.auth import SESSION_KEY
 from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
 
 from experiments.access import Visitor, with_share_link
 from experiments.models import Experiment, ShareLink
 
+VISIT_S: Final = 24 * 3600
+"""Sessions of visitors, who can make any number of them."""
 OPENED: Final = "shares"
 """Session key: the numbers of opened links."""
 _OF_EXPERIMENTS: Final = {
@@ -31,6 +34,9 @@ class VisitorMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
+        session = request.session
+        if session.modified and not session.is_empty() and SESSION_KEY not in session:
+            session.set_expiry(VISIT_S)
         if getattr(request, "is_shared", False) or request.path_info.startswith("/shared/"):
             response.headers["X-Robots-Tag"] = "noindex, nofollow"
         return response

@@ -9,7 +9,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
-from ipaddress import IPv6Address, ip_network
+from ipaddress import ip_network
 from typing import Any, Final
 
 from allauth.account.internal.flows.login import get_authentication_records
@@ -49,10 +49,7 @@ def counted_name(request: HttpRequest, credentials: Mapping[str, Any] | None) ->
 def counted_address(request: HttpRequest) -> str:
     """Return the address that axes counts by: of IPv6 the network of a site."""
     address = str(request.META.get("REMOTE_ADDR") or "")
-    if ":" not in address:
-        return address
-    mapped = IPv6Address(address).ipv4_mapped  # a server that listens on :: has visitors of both
-    return str(mapped or ip_network(f"{address}/64", strict=False))
+    return str(ip_network(f"{address}/64", strict=False)) if ":" in address else address
 
 
 class AccountBackend(ModelBackend):
@@ -70,6 +67,7 @@ def note_sign_in(sender: Any, *, request: HttpRequest, user: Any, **_: Any) -> N
     A user who left the provider or directory may still have a password of Rankwire, or a passkey.
     """
     Preferences.note_seen(user)
+    request.session.set_expiry(None)  # until now that of a visitor
     methods = [record["method"] for record in get_authentication_records(request, user)]
     confirming = ["socialaccount"] if user.has_usable_password() else ["socialaccount", "password"]
     if not {*[method for method in methods if method != "mfa"][-1:]} & {*confirming}:

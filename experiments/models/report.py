@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Final
 
 from django.conf import settings
 from django.db import models, transaction
+from django.urls import reverse
 from django.utils import timezone
 
 from experiments.errors import ReportChanged
@@ -35,7 +36,7 @@ class Report(OfProject, models.Model):
         return self.title
 
     def get_absolute_url(self) -> str:
-        return f"/reports/{self.pk}/"
+        return reverse("report", args=[self.pk])
 
     @classmethod
     def write(

@@ -11,7 +11,7 @@ from django.urls import get_script_prefix, set_script_prefix
 from django.views import defaults
 
 from dashboard.api.rest.errors import server_error
-from experiments.models import BackgroundTask, Experiment, Prediction, SavedView, Trial
+from experiments.models import BackgroundTask, Experiment, Prediction, Report, SavedView, Trial
 
 
 @pytest.fixture
@@ -23,13 +23,14 @@ def below_a_path() -> Iterator[None]:
 
 
 def test_rows_know_their_pages(below_a_path: None) -> None:
-    rows = (Experiment(slug="water"), Trial(pk=7), SavedView(pk=7), Prediction(pk=7), BackgroundTask(pk=7))
+    rows = (Experiment(slug="water"), *(kind(pk=7) for kind in (Trial, SavedView, Prediction, BackgroundTask, Report)))
     assert [row.get_absolute_url() for row in rows] == [
         "/lab/experiments/water/",
         "/lab/trials/7/",
         "/lab/views/7/",
         "/lab/network/predictions/7/",
         "/lab/tasks/7/",
+        "/lab/reports/7/",
     ]
 
 

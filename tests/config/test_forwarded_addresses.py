@@ -69,11 +69,13 @@ def test_one_client_uses_up_no_limit_of_another(
         ("a:b", "198.51.100.9"),
         ("unknown", "198.51.100.9"),
         ("", "198.51.100.9"),
+        ("::ffff:203.0.113.7", "203.0.113.7"),
     ],
 )
 def test_the_address_of_the_client_has_no_port_and_is_one(settings: Any, forwarded: str, client: str) -> None:
     settings.FORWARDED_FOR = True
-    environ = {"HTTP_X_FORWARDED_FOR": forwarded, "REMOTE_ADDR": "198.51.100.9", "REQUEST_URI": "/"}
+    # As a socket of IPv6 states one of IPv4.
+    environ = {"HTTP_X_FORWARDED_FOR": forwarded, "REMOTE_ADDR": "::ffff:198.51.100.9", "REQUEST_URI": "/"}
     serve = logged(lambda environ, start: [], SimpleNamespace(access=lambda *_: None))
     serve(environ, lambda *_: None)
     assert environ["REMOTE_ADDR"] == client

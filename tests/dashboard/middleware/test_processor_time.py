@@ -8,6 +8,7 @@ import time
 import pytest
 from django.conf import LazySettings
 from django.contrib.auth.models import User
+from django.db import connection, transaction
 from django.test import Client
 
 from experiments.common import budget
@@ -58,3 +59,17 @@ def test_time_of_one_request_is_not_taken_from_the_next() -> None:
     budget.check()
     with budget.seconds(60):
         budget.check()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_requests_beyond_the_time_of_the_database_answer_503(person: User, page: Client) -> None:
+    other = connection.copy()
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            with other.cursor() as blocking:
+                blocking.execute("BEGIN; LOCK TABLE experiments_report")
+            cursor.execute("SET LOCAL statement_timeout = 500")
+            assert page.get("/reports/").status_code == 503
+            transaction.set_rollback(True)
+    finally:
+        other.close()

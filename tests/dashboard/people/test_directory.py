@@ -191,14 +191,6 @@ def test_addresses_of_one_network_of_ipv6_count_together(person: User, settings:
     assert Client(REMOTE_ADDR="2001:db8:0:1::1").post("/sign-in/", right).status_code == 302
 
 
-def test_addresses_of_ipv4_count_alone_on_a_server_of_both(person: User, settings: Any) -> None:
-    for _ in range(settings.AXES_FAILURE_LIMIT):
-        Client(REMOTE_ADDR="::ffff:192.0.2.1").post("/sign-in/", {"username": "okafor", "password": "wrong"})
-    right = {"username": "okafor", "password": "correct horse"}
-    assert Client(REMOTE_ADDR="::ffff:192.0.2.1").post("/sign-in/", right).status_code == 429
-    assert Client(REMOTE_ADDR="::ffff:192.0.2.2").post("/sign-in/", right).status_code == 302
-
-
 @pytest.mark.parametrize("name", ["okafor", "Okafor", "\uff4fkafor", "ok\u200bafor", "ﬁnch"])
 def test_no_account_has_another_form_of_a_name(person: User, name: str) -> None:
     """Its sign-ins would end the count of wrong passwords of the other account."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -155,6 +156,19 @@ def test_visitors_store_no_session_with_invented_links(db: None, client: Client)
         client.get(f"{path}{'k' * 1000}/")
     assert client.get("/invitation/").status_code == 404
     assert not Session.objects.exists()
+
+
+def test_sessions_of_visitors_last_a_day_and_those_of_users_longer(person: User, client: Client) -> None:
+    factor = "/account/second-factor/webauthn/login/"
+    assert client.get(factor, headers={"X-Requested-With": "XMLHttpRequest"}).status_code == 200
+    assert Session.objects.get().expire_date <= timezone.now() + timedelta(days=1)
+    assert client.post("/sign-in/", PERSON).status_code == 302
+    assert Session.objects.get().expire_date > timezone.now() + timedelta(days=13)
+
+
+def test_the_old_password_is_guessed_ten_times_in_15_minutes(page: Client) -> None:
+    guess = {"oldpassword": "a pear fell", **NEW}
+    assert [page.post("/account/password/", guess).status_code for _ in range(11)] == [200] * 10 + [429]
 
 
 def test_expired_link_does_not_accept_the_earlier_invitation_of_the_session(
