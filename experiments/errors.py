@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from itertools import islice
 from typing import Final
 
@@ -11,6 +12,13 @@ MOST_ERRORS: Final = 1000
 """Errors of one refusal: pages and answers list all of them."""
 MOST_MESSAGE: Final = 2000
 """Characters of a message about an output."""
+
+
+def alternatives(name: str, choices: Collection[str]) -> str:
+    """Return "; did you mean hosts?" for a similar choice, else "; known:" and all."""
+    if matches := get_close_matches(name[:64], choices, 1):
+        return f"; did you mean {matches[0]}?"
+    return f"; known: {', '.join(choices)}" if choices else ""
 
 
 class RepositoryError(Exception):

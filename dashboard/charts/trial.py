@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from math import ceil
+from typing import Final
 
 from analysis import numbers
 from dashboard.charts.parts import Figure, Scale, axis_title, band, hover, level_line, moments
@@ -14,6 +15,7 @@ SMALL_BYTES = 100
 MOST_STEPS = 500
 # Lowest frame length of each class: bare ACKs, small frames, then steps of 200 up to full size and jumbo frames.
 _CLASSES = (0, 60, 67, 100, 200, 400, 600, 800, 1000, 1200, 1400, 1500, 1519, 3000, 6000, 9019, 16_000, 32_000, 65_536)
+_DASHES: Final = {"dash": "\u2013 \u2013", "dot": "\u00b7\u00b7\u00b7"}
 
 
 def throughput_over_time(
@@ -49,7 +51,7 @@ def throughput_over_time(
         }
     )
     layout: Figure = {
-        "margin": {"l": 52, "r": 14, "t": 10, "b": 40},
+        "margin": {"l": 52, "r": 14, "t": 22, "b": 40},
         "xaxis": {"title": axis_title("Time since the first packet", "s"), "range": [0, len(wire_bytes) * bin_s]},
         "yaxis": {"title": axis_title("Throughput", scale.unit), "rangemode": "tozero", "fixedrange": True},
         **moments(zero_s),
@@ -57,10 +59,19 @@ def throughput_over_time(
     lines = [(mean_bytes_per_s, "mean", "--ink-3", "dash")] if mean_bytes_per_s else []
     if port_bytes_per_s and max(high, default=0.0) > port_bytes_per_s / 2:
         lines.append((port_bytes_per_s, "rate of one port, one direction", "--s2", "dot"))
-    label = {"x": 1, "xref": "paper", "xanchor": "right", "yanchor": "bottom", "showarrow": False}
+    # Above the plot: at their lines they would cover the curve.
+    label = {
+        "x": 1,
+        "y": 1,
+        "xref": "paper",
+        "yref": "paper",
+        "xanchor": "right",
+        "yanchor": "bottom",
+        "showarrow": False,
+    }
     if lines:
         layout["shapes"] = [level_line("y", scale(at), color=hue, width=1, dash=dash) for at, _, hue, dash in lines]
-        layout["annotations"] = [{**label, "y": scale(at), "text": text} for at, text, *_ in lines]
+        layout["annotations"] = [{**label, "text": "   ".join(f"{_DASHES[dash]} {text}" for _, text, _, dash in lines)}]
     return {"data": data if wire_bytes else [], "layout": layout}
 
 

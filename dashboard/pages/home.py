@@ -82,9 +82,10 @@ def _is_demonstration() -> Q:
 
 def _laboratory(user: Any) -> dict[str, Any]:
     visible, news = visible_experiments(user), feed(user)
+    is_of_user = Q(published=False, owner=user) & ~_is_demonstration()
     counts = visible.aggregate(
         experiments=Count("pk", filter=Q(published=False)),
-        of_user=Count("pk", filter=Q(published=False, owner=user) & ~_is_demonstration()),
+        of_user=Count("pk", filter=is_of_user),
         published=Count("pk", filter=Q(published=True)),
     )
     listed = {e.pk: e for row in news["happened"] if (e := row["event"].experiment) is not None}
@@ -106,7 +107,7 @@ def _laboratory(user: Any) -> dict[str, Any]:
         "counts": counts,
         # Counting all trials takes longer than the rest of the page.
         "trials": visible_trials(user, by_keys=True)
-        .filter(experiment__published=False, state=State.FINISHED)[: COUNTED + 1]
+        .filter(experiment__in=visible.filter(is_of_user).order_by().values("pk"), state=State.FINISHED)[: COUNTED + 1]
         .count(),
         "most_counted": COUNTED,
         "clusters": _clusters(),

@@ -226,4 +226,7 @@ def output(request: HttpRequest) -> HttpResponse:
     if not may_register_programs(request.user):
         raise PermissionDenied
     texts = {path: str(text) for path, text in request.POST.items()}
-    return render(request, "workloads/_output.html", {**read_form(texts), "live": True})
+    # Split at blanks: an unfinished command may have open quotes.
+    executable = next(iter(texts.get("program", "").split()), "")
+    absent = executable if workloads.is_absent(executable) else ""
+    return render(request, "workloads/_output.html", {**read_form(texts), "absent": absent, "live": True})

@@ -6,7 +6,6 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any, ClassVar, Final, Literal, Protocol
 
 from pydantic import ValidationError
@@ -14,7 +13,7 @@ from pydantic import ValidationError
 from experiments.cluster_kinds import machines
 from experiments.cluster_kinds.settings import Settings, why_no_command
 from experiments.common.processors import usable_cores
-from experiments.errors import FieldError, InvalidSettings
+from experiments.errors import FieldError, InvalidSettings, alternatives
 from experiments.specification.parameters import Link, sentence
 
 RANKS_PER_CORE: Final = 4
@@ -108,8 +107,7 @@ class ClusterKind(ABC):
         if error["type"] == "string_pattern_mismatch":
             return FieldError(path, f"must be a full path without spaces, quotes and $, not {error['input']!r}")
         if error["type"] == "extra_forbidden":
-            matches = get_close_matches(path, self.settings_type.model_fields, 1)
-            return FieldError(path, "is not a known field" + (f"; {matches[0]} is" if matches else ""))
+            return FieldError(path, "is not a known field" + alternatives(path, self.settings_type.model_fields))
         return FieldError(path, sentence(error))
 
     def link_in_words(self, link: Link, *, brief: bool = False) -> str:

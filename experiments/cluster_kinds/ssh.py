@@ -16,7 +16,7 @@ class SshSettings(HostSettings, Login):
     """Settings of hosts that are reached with ssh."""
 
     hosts: tuple[Word, ...] = stated(..., "Hosts", "Hosts", min_length=1)
-    """One name or address a line, or a range such as n[01-04]; they are taken in this order."""
+    """Names or addresses, separated by lines, blanks or commas, or a range such as n[01-04]; taken in this order."""
     agent: tuple[Word, ...] | None = stated(
         None, "Between hosts", "Login", usual="ssh with the same user and port", min_length=1
     )

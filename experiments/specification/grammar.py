@@ -22,6 +22,7 @@ from collections.abc import Callable
 from typing import Final, NoReturn
 
 from experiments.common.quantities import BYTE_RATE, DIMENSIONS
+from experiments.errors import alternatives
 from experiments.specification.tree import (
     MAX_DEPTH,
     Arithmetic,
@@ -98,7 +99,7 @@ def parse(text: str, vocabulary: Vocabulary) -> Node:
 def _unknown(name: str, vocabulary: Vocabulary) -> str:
     if vocabulary.is_open:
         return f"unknown name {name!r}; put text in quotes, or to the right of its parameter"
-    return f"unknown parameter {name!r}; known: {', '.join(sorted(vocabulary.all_names))}"
+    return f"unknown parameter {name!r}{alternatives(name, sorted(vocabulary.all_names))}"
 
 
 class _Parser:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
@@ -15,7 +14,7 @@ from analysis.numbers import binary, grouped
 from experiments import workloads
 from experiments.common import budget
 from experiments.common.quantities import BANDWIDTH, BYTE_RATE, CLOCK, DURATION, FRACTION, POWER, SIZE, Dimension
-from experiments.errors import FieldError, InvalidSpec
+from experiments.errors import FieldError, InvalidSpec, alternatives
 from experiments.specification import placement, transport
 
 MAX_HOSTS: Final = 200_000
@@ -382,7 +381,7 @@ def refusal(error: ValidationError, *path: str) -> InvalidSpec:
 
 
 def _similar(error: ValidationError, problem: Any) -> str:
-    """Return "; hosts is", a field similar to an unknown one, or "; known:" and all."""
+    """Return the fields that an unknown one may mean."""
     *path, name = problem["loc"] or ("",)
     if problem["type"] != "extra_forbidden" or not isinstance(name, str) or len(name) > 64:
         return ""
@@ -391,6 +390,4 @@ def _similar(error: ValidationError, problem: Any) -> str:
         declared = [part.model_fields[step] for part in parts if step in part.model_fields]
         kinds = [kind for field in declared for kind in (field.annotation, *get_args(field.annotation))]
         parts = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Part)]
-    fields = [field for part in parts for field in part.model_fields]
-    matches = get_close_matches(name, fields, 1)
-    return f"; {matches[0]} is" if matches else f"; known: {', '.join(fields)}" if fields else ""
+    return alternatives(name, [field for part in parts for field in part.model_fields])

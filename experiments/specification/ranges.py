@@ -72,6 +72,8 @@ def _expand_item(item: Any, is_text: bool) -> list[Any]:
     if is_text:
         return [text]
     match = _RANGE.match(text)
+    if match is None and re.match(r"[0-9].*\.\.", text):
+        raise ValueError(f"{text!r} is not a range: write 1..8, 1..8 step 2 or 1..8 x2")
     return _expand_range(match) if match else [_number_or_text(text)]
 
 

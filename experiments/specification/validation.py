@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from itertools import islice
 from typing import Any, Final
 
@@ -15,7 +14,7 @@ from pydantic import ValidationError
 
 from experiments import workloads
 from experiments.common.storable import problems as problems_of_plain_data
-from experiments.errors import FieldError, InvalidSpec
+from experiments.errors import FieldError, InvalidSpec, alternatives
 from experiments.metrics import why_not_deciding
 from experiments.specification import design, network_study
 from experiments.specification.fields import ExperimentSpec
@@ -126,8 +125,8 @@ def _check(spec: ExperimentSpec) -> Iterator[FieldError]:
     """Yield the errors of names and values, before any configuration is made."""
     workload = workloads.find(spec.workload)
     if workload is None:
-        slugs = ", ".join(w.slug for w in workloads.registry())
-        yield FieldError("workload", f"unknown workload {spec.workload!r}; known: {slugs}")
+        slugs = [w.slug for w in workloads.registry()]
+        yield FieldError("workload", f"unknown workload {spec.workload!r}{alternatives(spec.workload, slugs)}")
         return
     yield from _check_values(spec, workload)
     yield from _check_zip(spec)
@@ -216,8 +215,7 @@ def _check_value(
 ) -> Iterator[FieldError]:
     if name not in known_names:
         title = workloads.get(spec.workload).title
-        names = ", ".join(get_close_matches(name[:64], known_names, 1)) or ", ".join(sorted(known_names))
-        yield FieldError(path, f"unknown parameter {name!r} of {title}; known: {names}")
+        yield FieldError(path, f"unknown parameter {name!r} of {title}{alternatives(name, sorted(known_names))}")
         return
     for value in values:
         try:

@@ -17,6 +17,8 @@ def test_it_lets_the_preview_follow_what_one_types(page, page_errors):
     values.fill("0, 2")
     expect(page.locator("#err-sweep-0")).to_contain_text("must be 1 or more")
     expect(values).to_have_attribute("aria-invalid", "true")
+    paddings = values.evaluate("field => [getComputedStyle(field).paddingLeft, getComputedStyle(field).paddingRight]")
+    assert len(set(paddings)) == 1, "room for an icon that is not drawn cuts numbers off"
     expect(start).to_contain_text("Correct the marked fields.")
     values.fill("1..3")
     expect(start).to_contain_text("Start round 1: 9 trials")

@@ -11,6 +11,7 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 
 from dashboard.api.rest.filtering import refuse_unknown
+from experiments.errors import alternatives
 
 NAME: Final = "fields"
 Row = TypeVar("Row", bound=Model)
@@ -30,7 +31,7 @@ def chosen(request: Request, serializer: type[serializers.Serializer[Any]]) -> l
     all_names = list(serializer().get_fields())
     names = [name.strip() for text in request.query_params.getlist(NAME) for name in text.split(",")]
     if unknown := [name for name in names if name not in all_names]:
-        raise ValidationError({NAME: [f"{unknown[0][:60]!r} is not a field; known: {', '.join(all_names)}"]})
+        raise ValidationError({NAME: [f"{unknown[0][:60]!r} is not a field{alternatives(unknown[0], all_names)}"]})
     return [name for name in all_names if name in names]
 
 

@@ -18,6 +18,7 @@ from rest_framework.response import Response
 
 from dashboard.filters import ListFilter
 from dashboard.filters.fields import AnyOfFilter, MomentFilter
+from experiments.errors import alternatives
 
 PAGE: Final = ("limit", "offset", "cursor")
 Filters = TypeVar("Filters", bound=ListFilter)
@@ -97,7 +98,7 @@ def one_of(request: Request, name: str, allowed: Sequence[str]) -> str:
 def refuse_unknown(request: Request, allowed: Collection[str]) -> None:
     """Refuse query parameters with unknown names. Raise ValidationError."""
     wrong: dict[str, Any] = {
-        name: [f"is not known here; known: {', '.join(sorted(allowed))}"]
+        name: [f"is not known here{alternatives(name, sorted(allowed))}"]
         for name in request.query_params
         if name not in allowed
     }

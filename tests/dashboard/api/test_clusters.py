@@ -46,7 +46,7 @@ def test_misconfigured_cluster_is_listed_with_its_errors(viewer: Client) -> None
     Cluster.objects.filter(slug="rack").update(settings={"host": ["n1"]})
     row = viewer.get(f"{CLUSTERS}rack/").json()
     assert (row["state"], row["most_hosts"]) == ("wrong", None)
-    assert row["settings_errors"] == ["hosts: is missing", "host: is not a known field; hosts is"]
+    assert row["settings_errors"] == ["hosts: is missing", "host: is not a known field; did you mean hosts?"]
 
 
 def test_maintainer_tests_a_cluster_and_reads_the_result(viewer: Client) -> None:

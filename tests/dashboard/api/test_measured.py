@@ -85,7 +85,7 @@ def test_lists_have_only_the_fields_that_are_asked_for(
     (row,) = get_json(client, f"{address}?fields={names[1]},{names[0]}&limit=1")["results"]
     assert list(row) == names
     wrong = get_json(client, f"{address}?fields={names[0]},nmae", 400)["errors"][0]
-    assert (wrong["path"], wrong["message"].startswith("'nmae' is not a field; known: ")) == ("fields", True)
+    assert (wrong["path"], wrong["message"].endswith("did you mean name?")) == ("fields", "name" in names)
 
 
 def test_one_object_has_only_the_fields_that_are_asked_for(

@@ -81,7 +81,9 @@ def test_throughput_shows_the_rate_of_a_port_if_it_comes_near():
 
 def test_each_line_of_throughput_has_a_label():
     layout = trial.throughput_over_time([1000], 0.1, mean_bytes_per_s=9_000, port_bytes_per_s=12_000)["layout"]
-    assert [(note["y"], note["text"].split()[0]) for note in layout["annotations"]] == [(9, "mean"), (12, "rate")]
+    (note,) = layout["annotations"]
+    assert [word in note["text"] for word in ("mean", "rate of one port")] == [True, True]
+    assert (note["yref"], note["y"], note["yanchor"]) == ("paper", 1, "bottom"), "above the curve, not over it"
 
 
 def test_one_size_has_one_labelled_tick():

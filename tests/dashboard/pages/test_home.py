@@ -112,6 +112,19 @@ def test_trials_that_wait_are_not_counted_as_finished(page: Client, submit: Call
     assert page.get(reverse("home")).context["trials"] == 0
 
 
+def test_experiments_and_trials_of_the_user_alone_are_counted(
+    page: Client, submit: Callable[..., Experiment], person: User
+) -> None:
+    experiment = submit()
+    experiment.trials.update(state="finished")
+    counts = []
+    for owner in (person, None):
+        Experiment.objects.filter(pk=experiment.pk).update(owner=owner)
+        context = page.get(reverse("home")).context
+        counts.append((context["counts"]["of_user"], context["trials"]))
+    assert counts == [(1, experiment.trials.count()), (0, 0)]
+
+
 def test_trials_of_other_projects_are_counted_as_running(page: Client, submit: Callable[..., Experiment]) -> None:
     submit()
     foreign = factories.experiment(project=Project.objects.create(slug="optics", name="Optics"))

@@ -166,6 +166,7 @@ def test_parameter_with_choices_is_a_select_in_the_form_of_an_experiment(maintai
 def test_a_program_that_is_not_here_is_registered_with_a_warning(maintainer):
     for path, count in (("/opt/solver", 1), ("/bin/sh", 0)):
         texts = {**FORM, "name": path.rpartition("/")[2], "program": f"{path} control '--steps={{steps}}'"}
+        assert maintainer.post(reverse("program-output"), texts).context["absent"] == path * count
         page = maintainer.post(reverse("program-new"), texts, follow=True)
         assert text_of(page).count(f"{path} was not found on this machine") == count
 

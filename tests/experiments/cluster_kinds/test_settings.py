@@ -182,7 +182,7 @@ def test_a_part_that_lacks_its_first_field_is_refused_there() -> None:
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"host": ["n1"]}, "host: is not a known field; hosts is"),
+        ({"host": ["n1"]}, "host: is not a known field; did you mean hosts?"),
         ({"host": ["n1"]}, "hosts: is missing"),
         ({"hosts": []}, "hosts: needs at least one"),
         ({"hosts": ["n1:4"]}, "hosts: 'n1:4' is not a host name"),
@@ -205,7 +205,10 @@ def test_an_experiment_on_a_cluster_that_is_set_up_wrong_is_refused_with_the_set
         factories.experiment(cluster="rack", sweep={"hosts": [1]})
     (error,) = caught.value.errors
     assert error.path == "cluster"
-    assert error.message == "the settings of Rack are wrong: hosts is missing; host is not a known field; hosts is"
+    assert (
+        error.message
+        == "the settings of Rack are wrong: hosts is missing; host is not a known field; did you mean hosts?"
+    )
     assert not Experiment.objects.exists()
 
 

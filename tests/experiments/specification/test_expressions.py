@@ -242,7 +242,9 @@ def test_it_refuses_deep_nesting() -> None:
 
 
 def test_it_names_an_unknown_parameter_and_the_known_ones() -> None:
-    with pytest.raises(ValueError, match=r"unknown parameter 'host'; known: algorithm, hosts, link"):
+    with pytest.raises(ValueError, match=r"unknown parameter 'nodes'; known: algorithm, hosts, link"):
+        Expression("nodes > 2", PLAIN)
+    with pytest.raises(ValueError, match=r"unknown parameter 'host'; did you mean hosts\?"):
         Expression("host > 2", PLAIN)
 
 

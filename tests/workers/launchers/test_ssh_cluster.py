@@ -249,7 +249,7 @@ def test_it_takes_a_scratch_directory_that_cannot_be_made_as_a_reason(ssh_hosts:
     [
         ({}, "hosts: is missing"),
         ({"hosts": ["-oProxyCommand=evil"]}, "hosts: '-oProxyCommand=evil' is not a host name"),
-        ({"hosts": ["n1"], "hots": 1}, "hots: is not a known field; hosts is"),
+        ({"hosts": ["n1"], "hots": 1}, "hots: is not a known field; did you mean hosts?"),
         ({"hosts": ["n1"], "scratch": "/srv/$(id)"}, "scratch: must be a full path"),
     ],
 )
