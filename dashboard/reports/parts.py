@@ -16,7 +16,7 @@ from dashboard.labels import trial_role
 from dashboard.panels.compare import charts as compare_charts
 from dashboard.panels.compare.sentences import amount
 from dashboard.panels.compare.sentences import answer as compare_answer
-from dashboard.panels.experiment.diagnosis import diagnosis_context
+from dashboard.panels.experiment.diagnosis import WEAKENING, diagnosis_context
 from dashboard.panels.experiment.results import Results
 from dashboard.panels.history import history_chart, load_words
 from dashboard.panels.parts import Measured

@@ -67,10 +67,7 @@ def test_page_states_other_load_below_the_verdict_and_once(page: Any, person: An
     assert f'action="{address}"' in page.get(experiment.get_absolute_url()).content.decode()
     (chart,) = parts_of(f"{{{{ chart {experiment.slug} time }}}}")
     source = Source(page.get(experiment.get_absolute_url()).context["user"])
-    assert (
-        source.body(chart)["note"]
-        == "Other load slowed 4 of 4 counted trials: their points have no clean trial."
-    )
+    assert source.body(chart)["note"] == "Other load slowed 4 of 4 counted trials: their points have no clean trial."
     with CaptureQueriesContext(connection) as queries:
         source.body(chart)
     assert not [query for query in queries if "experiments_trial" in query["sql"]], "read once for all charts"
