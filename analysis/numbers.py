@@ -36,6 +36,9 @@ MANY_TIMES: Final = 10.0
 _TWICE: Final = 2.0
 """Ratio from which on changes are written in times, not in percent."""
 
+SECONDS: Final = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0}
+"""Seconds of the units of time in which programs print figures."""
+
 _DIGITS, _FEW_DIGITS = 4, 3
 _PREFIXES: Final = {-9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T"}
 _PREFIXED: Final = {

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from analysis.conclusions.observations.scatter import Scatter, SimultaneousIntervals
+from analysis.numbers import SECONDS
 from analysis.scaling import Point, ProgramFile
 from analysis.search import Result, Settings, key_of
 
@@ -43,6 +44,11 @@ class Deciding:
     label: str
     unit: str
     higher_is_better: bool = False
+
+    @property
+    def seconds(self) -> float | None:
+        """Return the seconds of its unit; None if it is no time that is better short."""
+        return None if self.higher_is_better else SECONDS.get(self.unit)
 
 
 @dataclass(frozen=True, slots=True)

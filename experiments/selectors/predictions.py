@@ -11,8 +11,10 @@ from typing import Any, Final
 from django.db.models import QuerySet
 from django.db.models.fields.json import KT
 
+from analysis.numbers import SECONDS
 from experiments.access import visible_experiments
 from experiments.errors import FieldError, InvalidSpec
+from experiments.metrics import find
 from experiments.models import UNFINISHED, Experiment, Kind, Measurement, Prediction, State, Trial
 from experiments.models.states import disturbed
 from experiments.revision import MorePoints, plan_configuration
@@ -80,7 +82,7 @@ def checks_of(predictions: Iterable[Prediction]) -> dict[int, PredictionCheck]:
     finished = [key for listed in trials.values() for key, state, *_ in listed if state == State.FINISHED]
     values = Measurement.objects.filter(trial__in=finished, scope=Measurement.Scope.ALL)
     times = {
-        (trial, metric): value
+        (trial, metric): seconds_of(value, metric)
         for trial, metric, value in values.filter(metric__in={prediction.metric for prediction in rows}).values_list(
             "trial_id", "metric", "value"
         )
@@ -91,6 +93,11 @@ def checks_of(predictions: Iterable[Prediction]) -> dict[int, PredictionCheck]:
         )
         for prediction in rows
     }
+
+
+def seconds_of(value: float, metric: str) -> float:
+    """Return a value of a metric of time in seconds."""
+    return value * SECONDS.get(find(metric).unit, 1.0)
 
 
 _Row = tuple[int, str, bool, str | None]

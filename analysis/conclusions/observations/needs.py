@@ -95,7 +95,8 @@ def fits_of(question: ExperimentQuestion) -> list[FittedNetwork]:
 
 def fit_of(question: ExperimentQuestion, points: Sequence[Point]) -> tuple[Fit, Link] | None:
     """Return the model of these points and their mildest link; None if too few."""
-    if question.published or question.deciding.unit != "s" or question.deciding.higher_is_better:
+    unit_s = question.deciding.seconds
+    if question.published or unit_s is None:
         return None
     network = {f.name for f in question.of_role("network")}
     if not network & {DELAY, RATE} or network - _MODELLED:
@@ -103,7 +104,7 @@ def fit_of(question: ExperimentQuestion, points: Sequence[Point]) -> tuple[Fit, 
     if max(len({p.parameters.get(name) for p in points}) for name in (DELAY, RATE)) < FEWEST_LEVELS:
         return None
     measured = [(link, point) for point in points if (link := link_of(point)) is not None]
-    runs = [Run(link, float(seconds)) for link, point in measured for seconds in question.values(point)]
+    runs = [Run(link, unit_s * value) for link, point in measured for value in question.values(point)]
     try:
         fitted = sensitivity.fit(Runs.of(runs))
     except ValueError:  # too few of the trials have ended yet

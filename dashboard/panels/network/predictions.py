@@ -20,6 +20,7 @@ from experiments.selectors.predictions import (
     PredictionScore,
     checks_of,
     score,
+    seconds_of,
     visible_predictions,
 )
 
@@ -177,7 +178,11 @@ def _rows(check: PredictionCheck) -> Iterable[Mapping[str, Any]]:
     rows = Trial.objects.filter(pk__in=check.trials).annotate(is_disturbed=disturbed()).order_by("pk")
     trials = rows.values("pk", "state", "certificate", "is_disturbed")
     seconds = dict(Trial.objects.filter(pk__in=check.trials, **of_metric).order_by().values_list("pk", values))
-    return [{**trial, "seconds": seconds.get(trial["pk"])} for trial in trials]
+    metric = check.prediction.metric
+    return [
+        {**trial, "seconds": seconds_of(seconds[trial["pk"]], metric) if trial["pk"] in seconds else None}
+        for trial in trials
+    ]
 
 
 def _trial(trial: Mapping[str, Any]) -> dict[str, Any]:

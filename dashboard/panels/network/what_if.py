@@ -34,6 +34,8 @@ def what_if(study: NetworkStudy, named: Sequence[Named] = ()) -> dict[str, Any]:
             study.answer, study.question.factors, is_rate=study.question.deciding.higher_is_better
         ),
         "fits": [],
+        "is_time": study.question.deciding.seconds is not None,
+        "quantity": study.question.deciding.label,
     }
     if not study.fits:
         return context
@@ -52,7 +54,6 @@ def what_if(study: NetworkStudy, named: Sequence[Named] = ()) -> dict[str, Any]:
         "prediction": _prediction(fits[0]),
         "bought": link_effects(fits[0].fit, fits[0].here),
         "held_out": held_out_table(fits[0]),
-        "quantity": quantity,
         "stops": best_size(fits, named, quantity),
         "sliders": sliders(fits),
         "others": _others(fits),
@@ -103,6 +104,7 @@ def _scales(fits: Sequence[FittedNetwork]) -> tuple[Scale, Scale]:
 
 
 def _curve(study: NetworkStudy, fitted: FittedNetwork, x: Scale, y: Scale) -> Figure:
+    unit_s = study.question.deciding.seconds or 1.0
     here: list[Timed] = []
     others: list[Timed] = []
     for point in fitted.points:
@@ -111,7 +113,7 @@ def _curve(study: NetworkStudy, fitted: FittedNetwork, x: Scale, y: Scale) -> Fi
             continue
         is_same = abs(link.rate_bps / fitted.here.rate_bps - 1) < _SAME_RATE and link.loss == fitted.here.loss
         (here if is_same else others).append(
-            Timed(link.delay_s, [float(v) for v in study.question.values(point)], point.key)
+            Timed(link.delay_s, [unit_s * v for v in study.question.values(point)], point.key)
         )
     rate, quantity = amount(fitted.here.rate_bps, "bit/s", 3), study.question.deciding.label
     return over_delay(here, others, rate, x, y, quantity=quantity)

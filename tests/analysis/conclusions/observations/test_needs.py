@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from analysis.conclusions import Answer, Factor
+from analysis.conclusions import Answer, Deciding, Factor
 from analysis.conclusions.observations.needs import fits_of, link_of, needed_of
 from analysis.conclusions.sentences.network import needs
 from analysis.scaling import Point
@@ -149,3 +149,15 @@ def test_every_combination_of_the_other_factors_has_a_model_of_its_own() -> None
         ("2 hosts", {"hosts": 2}, STAR[0]),
         ("4 hosts", {"hosts": 4}, STAR[0]),
     ]
+
+
+def test_a_program_that_prints_milliseconds_has_the_same_needs() -> None:
+    program = Program(messages=4300, bits=250e6)
+    printed = Deciding("mine.time", "Time", "ms")
+    of_links = {(link.delay_s, link.rate_bps): 1e3 * program.elapsed(link) for link in STAR}
+
+    in_seconds, in_ms = answered(program), checked(asks([DELAY, RATE], of_links, deciding=printed))
+
+    for name in ("most one-way delay", "least rate"):
+        assert values(in_ms, name) == [pytest.approx(values(in_seconds, name)[0])]
+    assert fits_of(asks([DELAY, RATE], of_links, deciding=replace(printed, unit="frames"))) == []
