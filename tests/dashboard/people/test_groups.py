@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.contrib.auth.signals import user_logged_in
+from django.contrib.sessions.backends.db import SessionStore
 from django.test import Client, RequestFactory
 
 from dashboard.people.backends import give_roles
@@ -66,9 +67,8 @@ def test_roles_of_groups_end_when_their_user_signs_in_with_a_passkey(methods: li
     give_roles(user, ["heads"])
     records = [{"method": method} for method in methods]
     request: Any = RequestFactory().get("/")
-    request.session = {
-        "account_authentication_methods": records,
-        "account_authentication_methods_user": str(user.pk),
-    }
+    request.session = SessionStore()
+    request.session["account_authentication_methods"] = records
+    request.session["account_authentication_methods_user"] = str(user.pk)
     user_logged_in.send(User, request=request, user=user)
     assert user.memberships.exists() is stay
