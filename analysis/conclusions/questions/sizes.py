@@ -163,11 +163,11 @@ def answer_weak(question: ExperimentQuestion) -> Answer:
             open_ones = [i for i, row in enumerate(rows, 1) if not (_below(question, row) or _above(question, row))]
             pairs = [Comparison(0, i, offset=_line(curve, i)) for i in open_ones]
             missing = repeat(curve, pairs, _names(curve, pairs))
-    shown = len(rows)
+    quoted = len(rows)
     if fallen is not None and not _below(question, rows[-1]):  # its own interval does not say so
-        shown, (share, ends) = fallen, rows[fallen - 1]
-    why = explained(question, curve.points[0], curve.points[shown]) if share < 1 else Explanation()
-    sentence = words.efficiency(curve, shown, share, ends, line, why.because if share < _EFFICIENT else "")
+        quoted, (share, ends) = fallen, rows[fallen - 1]
+    why = explained(question, curve.points[0], curve.points[quoted]) if share < 1 else Explanation()
+    sentence = words.efficiency(curve, quoted, share, ends, line, why.because if share < _EFFICIENT else "")
     scatter = curve.claims.scatter
     return Answer(
         "weak scale",
